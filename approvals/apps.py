@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class ApprovalsConfig(AppConfig):
+    name = "approvals"
+
+    def ready(self) -> None:
+        """Listen for chunks that are due."""
+        from approvals import tasks

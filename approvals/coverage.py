@@ -1,0 +1,24 @@
+"""Coverage: did every approved target get exactly one effect? Read from the ledger, never written beside it."""
+
+from pathlib import Path
+
+from django.db import connection
+
+from approvals.models import Plan
+
+FIGURES = ("waiting", "pending", "done", "failed", "unknown", "stranded", "revoked", "covered")
+COUNTS = (Path(__file__).parent / "sql" / "counts.sql").read_text()
+
+
+def counts(plan: Plan) -> dict[str, int]:
+    """The closing sum of a plan: rows and excluded, then `FIGURES`, which add up to rows - excluded."""
+    figures = dict.fromkeys(FIGURES, 0)
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"plan_id": plan.pk})
+        figures |= dict(cursor.fetchall())
+    return {"rows": plan.row_count, "excluded": plan.row_count - sum(figures.values())} | figures
+
+
+def is_settled(figures: dict[str, int]) -> bool:
+    """True when nothing is waiting, under way, or in front of a person."""
+    return not (figures["waiting"] or figures["pending"] or figures["unknown"] or figures["stranded"])

@@ -1,0 +1,15 @@
+"""What can go wrong with a plan; each message is a sentence for the person, or the agent, who reads it."""
+
+from typing import Any
+
+
+class Refused(Exception):
+    """The act is not allowed as asked; nothing was changed."""
+
+
+class LostRace(Refused):
+    """The plan is no longer what was shown, or somebody was first. `current` is the plan as it stands now."""
+
+    def __init__(self, message: str, current: Any = None) -> None:
+        super().__init__(message)
+        self.current = current

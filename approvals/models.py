@@ -1,0 +1,135 @@
+"""Plans, their rows, the decisions on them, and the chunks in which approved rows go out."""
+
+from enum import StrEnum
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class PlanState(StrEnum):
+    """Where a plan stands. Proposed plans are already immutable; approval freezes the rows."""
+
+    DRAFT = "draft"
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    STOPPED = "stopped"
+    REJECTED = "rejected"
+    CHANGES_REQUESTED = "changes_requested"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+
+
+class Plan(models.Model):
+    """A list of finished letters (or payloads) that an agent proposes and a person decides on.
+
+    `run_id` is plain text: a plan knows no run. `author` is the person who answers for the token that proposed it.
+    """
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT)
+    run_id = models.TextField(blank=True)
+    title = models.CharField(max_length=200)
+    rationale = models.TextField(blank=True)
+    tool = models.CharField(max_length=80)
+    channel = models.ForeignKey("effects.Channel", on_delete=models.PROTECT)
+    event_id = models.TextField()
+    scope = models.TextField(blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    state = models.CharField(max_length=20, default=PlanState.DRAFT.value)
+    version = models.IntegerField(default=1)
+    replaces = models.OneToOneField("self", on_delete=models.PROTECT, null=True, related_name="replaced_by")
+    token = models.ForeignKey("accounts.Token", on_delete=models.PROTECT, related_name="+")
+    author = models.ForeignKey("accounts.User", on_delete=models.PROTECT, related_name="+")
+    row_count = models.IntegerField(default=0)
+    digest = models.CharField(max_length=80, blank=True)  # of everything a reviewer is shown; set on submit
+    checks = models.JSONField(default=list)  # [{code, blocking, text, count, positions}]
+    created_at = models.DateTimeField(db_default=Now())
+    proposed_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=[state.value for state in PlanState]), name="plan_state_is_one_we_know"),
+            models.CheckConstraint(condition=Q(state=PlanState.DRAFT) | ~Q(digest=""), name="a_proposed_plan_has_a_digest"),
+        ]
+        indexes = [models.Index(fields=["workspace", "-id"], name="plans_newest_first")]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Row(models.Model):
+    """One recipient of a plan, with the finished content and the key of the effect it asks for.
+
+    Its outcome is never written here: it is read from the ledger row that holds its (key, epoch).
+    """
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, db_index=False)
+    position = models.IntegerField()  # 1, 2, 3 … as it came
+    target_typed = models.TextField()
+    target = models.TextField()
+    key = models.CharField(max_length=80)
+    epoch = models.IntegerField(default=0)
+    amount_minor = models.BigIntegerField(null=True)
+    subject = models.TextField(blank=True)
+    text = models.TextField(blank=True)
+    html = models.TextField(blank=True)
+    payload = models.JSONField(null=True)
+    record = models.JSONField(null=True)  # what the agent knew of the recipient; shown, never sent
+    content_digest = models.CharField(max_length=80)
+    excluded_reason = models.TextField(blank=True)  # not empty: this row is never sent
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "position"], name="one_row_per_plan_and_position"),
+        ]
+        indexes = [models.Index(fields=["plan", "key"], name="rows_by_key")]
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.target}"
+
+
+class Decision(models.Model):
+    """One person's word on one plan, bound to the digest they were shown."""
+
+    class Kind(models.TextChoices):
+        APPROVED = "approved"
+        REJECTED = "rejected"
+        CHANGES_REQUESTED = "changes_requested"
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="decisions")
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    by = models.ForeignKey("accounts.User", on_delete=models.PROTECT)
+    at = models.DateTimeField(db_default=Now())
+    digest = models.CharField(max_length=80)
+    reason = models.TextField(blank=True)
+    rule = models.JSONField(default=dict)  # the rule in force, copied
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "by"], name="one_decision_per_person_and_plan"),
+            models.CheckConstraint(condition=Q(kind="approved") | ~Q(reason=""), name="a_no_has_a_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by}"
+
+
+class Chunk(models.Model):
+    """Rows `lo` to `hi` (both in it) of an approved plan. A message says only "look at chunk 17"."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="chunks")
+    lo = models.IntegerField()
+    hi = models.IntegerField()
+    due_at = models.DateTimeField(null=True)  # none: nothing left to do
+    leased_until = models.DateTimeField(null=True)
+    leased_by = models.CharField(max_length=80, blank=True)
+    announced_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["plan", "lo"], name="chunks_do_not_overlap")]
+        indexes = [models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="chunks_that_are_due")]
+
+    def __str__(self) -> str:
+        return f"rows {self.lo} to {self.hi} of {self.plan}"

@@ -1,0 +1,58 @@
+-- How approved rows reach the sender. A chunk is taken on a short lease; losing, repeating or delaying a message changes timing only.
+
+-- due: announce chunks that are due, quiet and not held; at most so many, the longest waiting first.
+UPDATE approvals_chunk SET announced_at = now()
+WHERE id IN (
+    SELECT c.id
+    FROM approvals_chunk c JOIN approvals_plan p ON p.id = c.plan_id
+    WHERE c.due_at <= now()
+      AND (c.leased_until IS NULL OR c.leased_until < now())
+      AND (c.announced_at IS NULL OR c.announced_at < now() - interval '10 seconds')
+      AND p.state = 'approved' AND p.expires_at > now()
+      AND NOT EXISTS (
+          SELECT FROM effects_pause s
+          WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id)
+            AND s.lifted_at IS NULL AND (s.until IS NULL OR s.until > now()))
+    ORDER BY c.due_at, c.id
+    LIMIT %(most)s
+    FOR UPDATE OF c SKIP LOCKED
+)
+RETURNING id
+
+-- take: one chunk, if it is due and nobody has it.
+UPDATE approvals_chunk c
+SET leased_by = %(worker)s, leased_until = now() + make_interval(secs => %(lease)s)
+FROM approvals_plan p
+WHERE p.id = c.plan_id
+  AND c.id = (
+    SELECT id FROM approvals_chunk
+    WHERE id = %(chunk_id)s AND due_at <= now() AND (leased_until IS NULL OR leased_until < now())
+    FOR UPDATE SKIP LOCKED
+  )
+RETURNING c.plan_id, c.lo, c.hi, p.workspace_id, p.channel_id, p.tool, p.event_id, p.scope, p.run_id
+
+-- renew: the holder of a chunk says that it is alive.
+UPDATE approvals_chunk SET leased_until = now() + make_interval(secs => %(lease)s)
+WHERE id = %(chunk_id)s AND leased_by = %(worker)s
+
+-- rows: the next rows of a chunk that may be sent now. Stop, pause and expiry are looked at here, between windows.
+SELECT r.position, r.key, r.epoch, r.target, r.subject, r.text, r.html, r.payload, r.amount_minor, r.content_digest
+FROM approvals_outlook o JOIN approvals_row r ON r.id = o.id JOIN approvals_plan p ON p.id = o.plan_id
+WHERE o.plan_id = %(plan_id)s AND o.position > %(after)s AND o.position <= %(hi)s AND o.send_at <= now()
+  AND p.state = 'approved' AND p.expires_at > now()
+  AND NOT EXISTS (
+      SELECT FROM effects_pause s
+      WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id)
+        AND s.lifted_at IS NULL AND (s.until IS NULL OR s.until > now()))
+ORDER BY o.position
+LIMIT %(most)s
+
+-- put_back: the chunk is free again, and due when the first of its rows wants to be sent or looked at; never, once all are final.
+UPDATE approvals_chunk c
+SET leased_by = '', leased_until = NULL, announced_at = NULL,
+    due_at = CASE WHEN EXISTS (SELECT FROM approvals_plan p WHERE p.id = c.plan_id AND p.state = 'approved') THEN (
+        SELECT min(CASE WHEN o.recheck THEN now() + make_interval(secs => %(recheck)s) ELSE o.send_at END)
+        FROM approvals_outlook o
+        WHERE o.plan_id = c.plan_id AND o.position BETWEEN c.lo AND c.hi) END
+WHERE c.id = %(chunk_id)s AND c.leased_by = %(worker)s
+RETURNING due_at IS NOT NULL AND due_at <= now()

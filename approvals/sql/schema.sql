@@ -1,0 +1,106 @@
+-- A plan's text is what people decide on: the database keeps it still from the moment it is proposed.
+
+-- Who and what a plan is never changes once proposed, and its state moves only along these arrows.
+CREATE FUNCTION plan_follows_its_arrows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.state <> 'draft' AND
+       (NEW.workspace_id, NEW.run_id, NEW.title, NEW.rationale, NEW.tool, NEW.channel_id, NEW.event_id, NEW.scope, NEW.currency,
+        NEW.version, NEW.token_id, NEW.author_id, NEW.row_count, NEW.checks, NEW.proposed_at)
+       IS DISTINCT FROM
+       (OLD.workspace_id, OLD.run_id, OLD.title, OLD.rationale, OLD.tool, OLD.channel_id, OLD.event_id, OLD.scope, OLD.currency,
+        OLD.version, OLD.token_id, OLD.author_id, OLD.row_count, OLD.checks, OLD.proposed_at)
+    THEN
+        RAISE EXCEPTION 'plan % is % and its text never changes', OLD.id, OLD.state USING ERRCODE = 'check_violation';
+    END IF;
+    -- The digest moves with exclusions while the plan is in review; a decision freezes it.
+    IF NEW.digest <> OLD.digest AND (NEW.state, OLD.state) NOT IN (('proposed', 'draft'), ('proposed', 'proposed')) THEN
+        RAISE EXCEPTION 'the digest of plan % is frozen', OLD.id USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.state <> OLD.state AND (OLD.state || ' ' || NEW.state) NOT IN (
+        'draft proposed',
+        'draft withdrawn',
+        'proposed approved',
+        'proposed rejected',
+        'proposed changes_requested',
+        'proposed withdrawn',
+        'proposed expired',
+        'approved stopped'
+    ) THEN
+        RAISE EXCEPTION 'a plan never goes from % to %', OLD.state, NEW.state USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER plan_follows_its_arrows BEFORE UPDATE ON approvals_plan
+    FOR EACH ROW EXECUTE FUNCTION plan_follows_its_arrows();
+
+-- Rows come only into a draft. Once proposed, a row never changes, but for its exclusion while the plan is in review.
+CREATE FUNCTION row_stays_as_proposed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    plan_state text := (SELECT state FROM approvals_plan WHERE id = OLD.plan_id);
+BEGIN
+    IF plan_state = 'draft' THEN
+        RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+    END IF;
+    IF TG_OP = 'UPDATE' AND plan_state = 'proposed' AND OLD.excluded_reason = '' AND NEW.excluded_reason <> ''
+       AND to_jsonb(NEW) - 'excluded_reason' = to_jsonb(OLD) - 'excluded_reason' THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'row % of plan % is frozen (the plan is %)', OLD.position, OLD.plan_id, plan_state
+        USING ERRCODE = 'check_violation';
+END $$;
+
+CREATE TRIGGER row_stays_as_proposed BEFORE UPDATE OR DELETE ON approvals_row
+    FOR EACH ROW EXECUTE FUNCTION row_stays_as_proposed();
+
+CREATE FUNCTION rows_come_into_a_draft() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM (SELECT DISTINCT plan_id FROM added) a JOIN approvals_plan p ON p.id = a.plan_id
+               WHERE p.state <> 'draft') THEN
+        RAISE EXCEPTION 'rows can be added to a draft only' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER rows_come_into_a_draft AFTER INSERT ON approvals_row
+    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION rows_come_into_a_draft();
+
+-- A decision is written once, and never by the person who answers for the plan (four eyes, through any door).
+CREATE FUNCTION decision_has_four_eyes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        RAISE EXCEPTION 'a decision is never changed' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.kind = 'approved' AND EXISTS (SELECT FROM approvals_plan WHERE id = NEW.plan_id AND author_id = NEW.by_id) THEN
+        RAISE EXCEPTION 'nobody approves their own work' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER decision_has_four_eyes BEFORE INSERT OR UPDATE OR DELETE ON approvals_decision
+    FOR EACH ROW EXECUTE FUNCTION decision_has_four_eyes();
+
+-- At most one approval closes a plan, however many people press at once.
+CREATE UNIQUE INDEX one_approval_per_plan ON approvals_decision (plan_id) WHERE kind = 'approved';
+
+-- When each row wants to be sent: -infinity for "never tried", null for "not by a machine". Read from the ledger at each look:
+-- the newest attempt at the row's (key, epoch) decides, whoever made it. `recheck` says that the row's key is held by an open
+-- effect, so that the row is looked at again later.
+CREATE VIEW approvals_outlook AS
+SELECT
+    r.id, r.plan_id, r.position,
+    CASE
+        WHEN newest.state IS NULL THEN timestamptz '-infinity'
+        WHEN newest.state = 'failed' AND newest.plan_id = r.plan_id THEN newest.retry_at
+        WHEN newest.state IN ('failed', 'revoked') AND NOT EXISTS (
+            SELECT FROM effects_effect own WHERE own.key = r.key AND own.epoch = r.epoch AND own.plan_id = r.plan_id
+        ) THEN timestamptz '-infinity'
+    END AS send_at,
+    coalesce(newest.state IN ('pending', 'unknown', 'stranded'), false) AS recheck
+FROM approvals_row r
+LEFT JOIN LATERAL (
+    SELECT e.state, e.plan_id, e.retry_at FROM effects_effect e
+    WHERE e.key = r.key AND e.epoch = r.epoch
+    ORDER BY e.attempt DESC LIMIT 1
+) newest ON true
+WHERE r.excluded_reason = '';

@@ -1,0 +1,38 @@
+"""Dispatch's door to Celery: announce due chunks, and look at one. A message that cannot be sent is no loss; beat finds the chunk."""
+
+import logging
+from typing import Any
+
+from celery import shared_task
+from django.dispatch import receiver
+from kombu.exceptions import OperationalError
+
+from approvals.dispatch import chunks_are_due, due_chunks, work_on
+from effects.workplace import here
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="approvals.announce")
+def announce() -> int:
+    """Say of each chunk that is due and quiet that somebody should look at it; returns how many."""
+    chunks = due_chunks()
+    for chunk_id in chunks:
+        look_at.delay(chunk_id)
+    return len(chunks)
+
+
+@shared_task(name="approvals.look_at")
+def look_at(chunk_id: int) -> None:
+    """Work on one chunk for one turn, and have it looked at again when there is more to do."""
+    workplace = here()
+    if workplace.run(work_on(chunk_id, workplace)):
+        look_at.delay(chunk_id)
+
+
+@receiver(chunks_are_due)
+def _announce(**_: Any) -> None:
+    try:
+        announce()
+    except OperationalError:
+        log.warning("the broker is not reachable; beat announces the chunks once it is back")

@@ -1,0 +1,8 @@
+-- The record is written once: nobody changes or removes an entry.
+CREATE FUNCTION entry_is_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the record is never changed' USING ERRCODE = 'check_violation';
+END $$;
+
+CREATE TRIGGER entry_is_written_once BEFORE UPDATE OR DELETE ON audit_entry
+    FOR EACH ROW EXECUTE FUNCTION entry_is_written_once();

@@ -1,0 +1,57 @@
+"""Ask a provider now, at a person's word, whether an effect exists. A hit settles the row; a miss is noted as evidence."""
+
+import asyncio
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from audit import chain
+from effects.actors import Human
+from effects.channels import open_provider
+from effects.errors import LostRace, Refused
+from effects.models import Channel, Effect, LookUp
+from effects.providers.base import Answer, Sighting
+from effects.states import State
+
+
+def can_ask(channel: Channel) -> bool:
+    """True when this channel's provider can be asked whether an effect exists."""
+    return open_provider(channel).can_look_up()
+
+
+def ask_now(effect: Effect, *, by: Human) -> LookUp:
+    """One look-up; the row becomes done when it is found. Raises Refused when the row is not open or nobody can be asked."""
+    if effect.state not in (State.PENDING, State.UNKNOWN):
+        raise LostRace(f"This effect is {effect.state}; there is nothing to ask.", effect)
+    sighting = asyncio.run(_ask(effect))
+    with transaction.atomic(durable=True):
+        noted = LookUp.objects.create(
+            effect=effect, by=by.actor.name, answer=sighting.answer.value, receipt=sighting.receipt, raw=sighting.raw
+        )
+        chain.append(
+            "provider asked",
+            workspace_id=effect.workspace_id,
+            by=by.actor,
+            on=("effect", effect.pk, effect.target),
+            after={"answer": sighting.answer.value, "receipt": sighting.receipt},
+        )
+        if sighting.answer is Answer.FOUND:
+            Effect.objects.filter(pk=effect.pk, state=effect.state).update(
+                state=State.DONE,
+                receipt=sighting.receipt,
+                reason="found by look-up",
+                settled_by=by.actor.name,
+                settled_at=Now(),
+                look_up_at=None,
+            )
+    return noted
+
+
+async def _ask(effect: Effect) -> Sighting:
+    provider = open_provider(effect.channel)
+    if not provider.can_look_up():
+        raise Refused("This channel's provider cannot be asked: it has no look-up address.")
+    try:
+        return await provider.look_up(effect.key, effect.epoch)
+    finally:
+        await provider.close()

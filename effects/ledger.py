@@ -1,0 +1,206 @@
+"""The machine's pen: the only module by which a program writes to the ledger. The SQL is in `effects/sql/pen.sql`.
+
+Commit, call, commit: each function here is one transaction of its own on a connection in autocommit, and refuses to run inside
+another, so that `reserve` is on disk before the call and the raw reply before anybody reads it.
+"""
+
+import os
+import socket
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.db import connections
+from psycopg.pq import TransactionStatus
+
+from effects.content import Content
+from effects.providers.base import Sighting
+from effects.statements import read_statements
+from effects.states import State
+from effects.verdicts import Reply, Verdict
+
+SQL = read_statements(Path(__file__).parent / "sql" / "pen.sql")
+
+# Rows are looked up by key or id, whatever the statistics say: a plan made while the ledger was small must not read all of it later.
+BY_KEY_ONLY = "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan"
+
+Connection = psycopg.AsyncConnection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One row that wants to be sent: its identity and its frozen content."""
+
+    key: str
+    epoch: int
+    content: Content
+    content_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What all claims of one sending have in common."""
+
+    workspace_id: int
+    channel_id: int
+    tool: str
+    event_id: str
+    scope: str
+    plan_id: int | None = None
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Won:
+    """A reservation that is ours: the effect's id, and which attempt at its key this is."""
+
+    id: int
+    attempt: int
+    claim: Claim
+
+
+def incarnation() -> str:
+    """This process as the ledger names it. A restarted worker on the same host is another worker."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+async def connect() -> Connection:
+    """A connection for the pen: autocommit, durable commits, plans by key only."""
+    parameters = connections["default"].get_connection_params()
+    wanted = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
+    return await psycopg.AsyncConnection.connect(
+        **wanted, autocommit=True, prepare_threshold=1, options=f"-c synchronous_commit=on {BY_KEY_ONLY}"
+    )
+
+
+async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worker: str, deadline: float) -> list[Won]:
+    """Arrow a: reserve what can be reserved and return that; a claim whose key is blocked is not in the answer.
+
+    `deadline` is in seconds from now: past it, nobody is still making the call.
+    """
+    _stand_alone(pen)
+    cursor = await pen.execute(
+        SQL["reserve"],
+        {
+            "workspace_id": of.workspace_id,
+            "channel_id": of.channel_id,
+            "tool": of.tool,
+            "event_id": of.event_id,
+            "scope": of.scope,
+            "plan_id": of.plan_id,
+            "run_id": of.run_id,
+            "worker": worker,
+            "deadline": deadline,
+            "keys": [claim.key for claim in claims],
+            "epochs": [claim.epoch for claim in claims],
+            "targets": [claim.content.to for claim in claims],
+            "amounts": [claim.content.amount_minor for claim in claims],
+            "digests": [claim.content_digest for claim in claims],
+        },
+    )
+    wanted = {(claim.key, claim.epoch): claim for claim in claims}
+    return [Won(id, attempt, wanted[key, epoch]) for id, key, epoch, attempt in await cursor.fetchall()]
+
+
+async def keep_and_settle(
+    pen: Connection,
+    *,
+    replies: Sequence[tuple[int, Reply]],
+    verdicts: Sequence[tuple[int, Verdict]],
+    by: str,
+    max_attempts: int,
+    can_look_up: bool,
+) -> None:
+    """One commit for the raw replies of this batch and the verdicts read from the batch before (arrows b, c, d, e).
+
+    A row that is no longer pending (the sweeper was first) is left as it is.
+    """
+    _stand_alone(pen)
+    async with pen.pipeline(), pen.transaction():
+        if verdicts:
+            await pen.execute(SQL["settle"], _settling(verdicts, by, max_attempts, can_look_up))
+        if replies:
+            await pen.execute(
+                SQL["keep"],
+                {
+                    "ids": [id for id, _ in replies],
+                    "kinds": [reply.kind.value for _, reply in replies],
+                    "raws": [reply.raw for _, reply in replies],
+                    "notes": [reply.note for _, reply in replies],
+                },
+            )
+
+
+async def prove(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str) -> bool:
+    """Arrows b and f: a look-up found it. The look-up and the settling are one commit. False when somebody was first."""
+    async with pen.transaction():
+        await _note(pen, id, sighting, by)
+        cursor = await pen.execute(SQL["prove"], {"id": id, "state": seen, "receipt": sighting.receipt, "by": by})
+    return cursor.rowcount == 1
+
+
+async def ask_again(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str, seconds: float) -> None:
+    """Note a look-up that proved nothing, and when to ask next."""
+    async with pen.transaction():
+        await _note(pen, id, sighting, by)
+        await pen.execute(SQL["ask_again"], {"id": id, "state": seen, "seconds": seconds})
+
+
+async def give_up(pen: Connection, id: int, *, reason: str, by: str) -> bool:
+    """Arrow d: a pending row that nobody can speak for becomes unknown and goes to a person."""
+    return (await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by})).rowcount == 1
+
+
+async def stop_asking(pen: Connection, id: int) -> None:
+    """The settle window of an unknown row is over: look-ups end, a person has it."""
+    await pen.execute(SQL["stop_asking"], {"id": id})
+
+
+async def take_slots(pen: Connection, channel_id: int, *, n: int, rate: float) -> float:
+    """Seconds to wait until the next `n` calls of this channel may start; over all workers together."""
+    cursor = await pen.execute(SQL["take_slots"], {"channel_id": channel_id, "n": n, "rate": rate})
+    row = await cursor.fetchone()
+    return max(0.0, row[0]) if row else 0.0
+
+
+async def rest(pen: Connection, *, workspace_id: int, channel_id: int, seconds: float | None, reason: str, by: str) -> None:
+    """Pause one channel, and nobody else; `seconds` none means until a person lifts it."""
+    values = {"workspace_id": workspace_id, "subject": f"channel:{channel_id}", "reason": reason, "by": by, "seconds": seconds}
+    await pen.execute(SQL["rest"], values)
+
+
+async def is_held(pen: Connection, subjects: Sequence[str]) -> bool:
+    """True when a pause is in force on any of `subjects`."""
+    row = await (await pen.execute(SQL["held"], {"subjects": list(subjects)})).fetchone()
+    return bool(row and row[0])
+
+
+async def overdue(pen: Connection, *, most: int) -> list[int]:
+    """Ids of rows that the sweeper should look at, at most `most`."""
+    return [id for (id,) in await (await pen.execute(SQL["overdue"], {"most": most})).fetchall()]
+
+
+async def _note(pen: Connection, id: int, sighting: Sighting, by: str) -> None:
+    values = {"id": id, "by": by, "answer": sighting.answer.value, "receipt": sighting.receipt, "raw": sighting.raw}
+    await pen.execute(SQL["note_look_up"], values)
+
+
+def _settling(verdicts: Sequence[tuple[int, Verdict]], by: str, max_attempts: int, can_look_up: bool) -> dict[str, Any]:
+    return {
+        "ids": [id for id, _ in verdicts],
+        "states": [verdict.state.value for _, verdict in verdicts],
+        "receipts": [verdict.receipt for _, verdict in verdicts],
+        "reasons": [verdict.reason for _, verdict in verdicts],
+        "retries": [verdict.retry_in for _, verdict in verdicts],
+        "by": by,
+        "max_attempts": max_attempts,
+        "can_look_up": can_look_up,
+    }
+
+
+def _stand_alone(pen: Connection) -> None:
+    if pen.info.transaction_status != TransactionStatus.IDLE:
+        raise RuntimeError("the pen writes in transactions of its own: commit, call, commit")

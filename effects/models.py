@@ -1,0 +1,174 @@
+"""The ledger: one row per attempt at one effect, its trail, its look-ups, and the epochs people opened.
+
+The rules are kept by the database: named constraints here, triggers in `effects/sql/schema.sql`.
+"""
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from effects.states import BLOCKING, WAITS_FOR_A_PERSON, State
+
+STATES = [state.value for state in State]
+BLOCKING_STATES = sorted(BLOCKING)
+OPEN_STATES = sorted({State.PENDING, *WAITS_FOR_A_PERSON})
+
+
+class Channel(models.Model):
+    """One workspace's account at one provider. `secrets` is encrypted; `settings` holds the provider's own settings."""
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT)
+    slug = models.SlugField()
+    provider = models.CharField(max_length=40)
+    settings = models.JSONField(default=dict)
+    secrets = models.TextField(blank=True)
+    next_slot = models.DateTimeField(db_default=Now())  # when the next call may start, where a rate is set
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="one_channel_per_slug")]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Effect(models.Model):
+    """One attempt at one thing done to one target.
+
+    `plan_id` and `run_id` are plain values: the ledger knows no plan and no run. Times are the database's own.
+    """
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    key = models.CharField(max_length=80)
+    epoch = models.IntegerField(default=0)
+    attempt = models.IntegerField(default=1)
+    state = models.CharField(max_length=10, choices=[(state, state) for state in STATES])
+
+    tool = models.CharField(max_length=80)
+    target = models.TextField()
+    amount_minor = models.BigIntegerField(null=True)
+    event_id = models.TextField()
+    scope = models.TextField(blank=True)
+    content_digest = models.CharField(max_length=80)  # of the frozen content that was to be sent
+    plan_id = models.BigIntegerField(null=True)
+    run_id = models.TextField(blank=True)
+
+    worker = models.CharField(max_length=80)
+    reserved_at = models.DateTimeField(db_default=Now())
+    deadline = models.DateTimeField()  # past it, nobody is still making this call
+
+    reply_kind = models.CharField(max_length=10, null=True)
+    reply = models.BinaryField(null=True)
+    reply_note = models.TextField(blank=True)
+    replied_at = models.DateTimeField(null=True)
+
+    receipt = models.TextField(blank=True)
+    reason = models.TextField(blank=True)
+    evidence = models.TextField(blank=True)
+    settled_by = models.CharField(max_length=200, blank=True)
+    settled_at = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(null=True)  # on a failed row: from when another attempt is allowed
+    look_up_at = models.DateTimeField(null=True)  # on an open row: when the sweeper asks the provider next
+    superseded_by = models.ForeignKey("effects.Epoch", on_delete=models.PROTECT, null=True, db_index=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["key", "epoch"],
+                condition=Q(state__in=BLOCKING_STATES),
+                name="one_live_effect_per_key_and_epoch",
+            ),
+            models.UniqueConstraint(fields=["key", "epoch", "attempt"], name="attempts_are_numbered_once"),
+            models.CheckConstraint(condition=Q(state__in=STATES), name="state_is_one_of_six"),
+            models.CheckConstraint(
+                condition=Q(state=State.PENDING, settled_at=None) | (~Q(state=State.PENDING) & Q(settled_at__isnull=False)),
+                name="settled_exactly_when_not_pending",
+            ),
+            models.CheckConstraint(condition=~Q(state=State.DONE) | ~Q(receipt=""), name="done_has_a_receipt"),
+            models.CheckConstraint(condition=Q(superseded_by=None) | Q(state=State.DONE), name="only_done_is_superseded"),
+            models.CheckConstraint(condition=Q(retry_at=None) | Q(state=State.FAILED), name="only_failed_is_retried"),
+            models.CheckConstraint(condition=Q(deadline__gt=F("reserved_at")), name="deadline_comes_after_reservation"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="ledger_newest_first"),
+            models.Index(fields=["plan_id", "id"], condition=Q(plan_id__isnull=False), name="effects_of_one_plan"),
+            models.Index(fields=["run_id", "id"], condition=~Q(run_id=""), name="effects_of_one_run"),
+            models.Index(fields=["state", "workspace", "id"], condition=Q(state__in=OPEN_STATES), name="open_effects_by_state"),
+            models.Index(fields=["look_up_at"], condition=Q(look_up_at__isnull=False), name="look_ups_that_are_due"),
+            models.Index(fields=["retry_at"], condition=Q(retry_at__isnull=False), name="retries_that_are_allowed"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} to {self.target} ({self.state})"
+
+
+class Event(models.Model):
+    """One arrow taken by one effect; written by a trigger, so that no caller can forget it."""
+
+    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="events")
+    at = models.DateTimeField(db_default=Now())
+    before = models.CharField(max_length=10)
+    after = models.CharField(max_length=10)
+    by = models.CharField(max_length=200)
+    reason = models.TextField(blank=True)
+    evidence = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.before} -> {self.after}"
+
+
+class LookUp(models.Model):
+    """One question to the provider whether an effect exists, and its answer as it came."""
+
+    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="look_ups")
+    at = models.DateTimeField(db_default=Now())
+    by = models.CharField(max_length=200)
+    answer = models.CharField(max_length=12)  # found, absent, inconclusive
+    receipt = models.TextField(blank=True)
+    raw = models.BinaryField(default=bytes)
+
+    def __str__(self) -> str:
+        return self.answer
+
+
+class Epoch(models.Model):
+    """An epoch above 0 of one key: opened by a person, on a done effect, for a reason."""
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT)
+    key = models.CharField(max_length=80)
+    epoch = models.IntegerField()
+    supersedes = models.OneToOneField(Effect, on_delete=models.PROTECT, related_name="+")
+    opened_by = models.ForeignKey("accounts.User", on_delete=models.PROTECT)
+    opened_at = models.DateTimeField(db_default=Now())
+    reason = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["key", "epoch"], name="an_epoch_is_opened_once"),
+            models.CheckConstraint(condition=Q(epoch__gt=0), name="epoch_zero_needs_no_opening"),
+            models.CheckConstraint(condition=~Q(reason=""), name="an_epoch_has_a_reason"),
+        ]
+        indexes = [models.Index(fields=["workspace", "-id"], name="epochs_newest_first")]
+
+    def __str__(self) -> str:
+        return f"{self.key} epoch {self.epoch}"
+
+
+class Pause(models.Model):
+    """Nothing new starts on its subject (`plan:17`, `channel:3`, `workspace:1`) until it is lifted or runs out."""
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT)
+    subject = models.CharField(max_length=60)
+    reason = models.TextField()
+    started_by = models.CharField(max_length=200)
+    started_at = models.DateTimeField(db_default=Now())
+    until = models.DateTimeField(null=True)  # none: until somebody lifts it
+    lifted_by = models.CharField(max_length=200, blank=True)
+    lifted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["subject"], condition=Q(lifted_at=None), name="pauses_in_force")]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.reason}"

@@ -1,0 +1,164 @@
+"""What pages ask of the ledger. Every list takes a constant number of queries, whatever its length."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import FETCH_RAISE, Prefetch, Q, QuerySet
+from django.db.models.functions import Now
+
+from accounts.paging import SIZE, Page, page_of
+from effects.models import Channel, Effect, Epoch, LookUp, Pause
+from effects.states import BLOCKING, State
+
+# A filter that no index serves looks through this many effects at a time, then says so and offers to look further.
+STRETCH = 50_000
+MANY = 1_000  # counts on pages stop here: an exact count of a large ledger takes a second
+LISTED = (
+    "key", "epoch", "attempt", "state", "tool", "target", "amount_minor", "plan_id", "run_id", "reason", "receipt",
+    "reserved_at", "settled_at", "retry_at", "workspace_id", "channel__slug", "superseded_by_id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Search:
+    """What somebody looks for in the ledger; empty parts do not narrow it."""
+
+    state: str = ""
+    target: str = ""
+    key: str = ""
+    channel: str = ""
+    plan: int | None = None
+    run: str = ""
+
+    @property
+    def is_indexed(self) -> bool:
+        """True when an index leads straight to the rows."""
+        open_state = self.state in BLOCKING - {State.DONE}
+        narrow = bool(self.key or self.plan or self.run or open_state)
+        return narrow or not (self.target or self.channel or self.state)
+
+
+def ledger(workspace_id: int, search: Search, *, after: int | None) -> tuple[Page[Effect], bool]:
+    """A page of effects, newest first; and whether it ends because a stretch was looked through rather than the ledger."""
+    rows = _listed(workspace_id).filter(_narrowed(search))
+    if search.is_indexed:
+        return page_of(rows, after=after), False
+    floor = _floor(workspace_id, after)
+    page = page_of(rows.filter(pk__gte=floor) if floor else rows, after=after)
+    if page.more or not floor:
+        return page, False
+    return Page(page.rows, floor, page.first), True
+
+
+def _listed(workspace_id: int) -> QuerySet[Effect]:
+    rows = Effect.objects.filter(workspace_id=workspace_id).select_related("channel").only(*LISTED)
+    return rows.fetch_mode(FETCH_RAISE)
+
+
+def _narrowed(search: Search) -> Q:
+    exact = {"state": search.state, "key": search.key, "channel__slug": search.channel, "run_id": search.run}
+    wanted = Q(**{name: value for name, value in exact.items() if value})
+    if search.plan:
+        wanted &= Q(plan_id=search.plan)
+    if search.target:
+        wanted &= Q(target__icontains=search.target)
+    return wanted
+
+
+def _floor(workspace_id: int, after: int | None) -> int | None:
+    """The effect at which this stretch ends; none when the ledger ends first."""
+    rows = Effect.objects.filter(workspace_id=workspace_id)
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    return rows.order_by("-pk").values_list("pk", flat=True)[STRETCH : STRETCH + 1].first()
+
+
+def attempts(effect: Effect) -> list[Effect]:
+    """Every attempt at this key, in every epoch, newest first."""
+    rows = Effect.objects.filter(workspace_id=effect.workspace_id, key=effect.key)
+    return list(rows.only(*LISTED).select_related("channel").order_by("-epoch", "-attempt")[:100])
+
+
+def epochs_of(effect: Effect) -> list[Epoch]:
+    """The epochs that people opened for this key, newest first."""
+    rows = Epoch.objects.filter(workspace_id=effect.workspace_id, key=effect.key)
+    return list(rows.select_related("opened_by").order_by("-epoch")[:100])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One effect on the desk, with what the provider said when it was asked."""
+
+    effect: Effect
+    look_ups: list[LookUp]
+
+    @property
+    def answers(self) -> list[tuple[str, int]]:
+        """How often each answer came."""
+        said = [look_up.answer for look_up in self.look_ups]
+        return [(answer, said.count(answer)) for answer in sorted(set(said))]
+
+
+def cases(workspace_id: int, state: State, *, after: int | None = None) -> Page[Case]:
+    """Effects in `state` that wait for a person, oldest first."""
+    page = page_of(_cases(workspace_id).filter(state=state), after=after, by="pk", size=SIZE // 2)
+    return Page([_case(effect) for effect in page.rows], page.more, page.first)
+
+
+def case(workspace_id: int, pk: int) -> Case | None:
+    """One effect as the desk shows it, in whatever state it is now."""
+    found = _cases(workspace_id).filter(pk=pk).first()
+    return _case(found) if found else None
+
+
+def _cases(workspace_id: int) -> QuerySet[Effect]:
+    asked = Prefetch("look_ups", LookUp.objects.defer("raw").order_by("-id"), to_attr="asked")
+    rows = Effect.objects.filter(workspace_id=workspace_id).defer("reply")
+    return rows.select_related("channel").prefetch_related(asked).fetch_mode(FETCH_RAISE)
+
+
+def _case(effect: Effect) -> Case:
+    return Case(effect, effect.asked)  # type: ignore[attr-defined]
+
+
+def waiting(workspace_id: int) -> dict[str, Any]:
+    """How many unknown and stranded effects wait for a person (at most MANY each), and since when the oldest does."""
+    found: dict[str, Any] = {}
+    for state in (State.UNKNOWN, State.STRANDED):
+        rows = Effect.objects.filter(workspace_id=workspace_id, state=state)
+        found[state.value] = rows.order_by()[:MANY].count()
+        found[f"oldest_{state.value}"] = rows.order_by("pk").values_list("settled_at", flat=True).first()
+    return found
+
+
+def pauses(workspace_id: int) -> list[Pause]:
+    """Every pause in force in this workspace, oldest first."""
+    rows = Pause.objects.filter(Q(until=None) | Q(until__gt=Now()), workspace_id=workspace_id, lifted_at=None)
+    return list(rows.order_by("id")[:200])
+
+
+def channels(workspace_id: int) -> QuerySet[Channel]:
+    """The channels of a workspace, by name."""
+    return Channel.objects.filter(workspace_id=workspace_id).order_by("slug")
+
+
+def epochs(workspace_id: int, *, key: str = "", person: str = "") -> QuerySet[Epoch]:
+    """Who opened which epoch, when and why; `person` is part of a name or an address."""
+    rows = Epoch.objects.filter(workspace_id=workspace_id).select_related("opened_by", "supersedes")
+    rows = rows.defer("supersedes__reply")
+    if key:
+        rows = rows.filter(key=key)
+    if person:
+        rows = rows.filter(Q(opened_by__email__icontains=person) | Q(opened_by__name__icontains=person))
+    return rows.fetch_mode(FETCH_RAISE)
+
+
+def paused_channels(found: Iterable[Pause]) -> dict[int, list[Pause]]:
+    """Pauses by the channel they hold."""
+    held: dict[int, list[Pause]] = {}
+    for pause in found:
+        kind, _, number = pause.subject.partition(":")
+        if kind == "channel":
+            held.setdefault(int(number), []).append(pause)
+    return held

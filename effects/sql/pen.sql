@@ -1,0 +1,80 @@
+-- The machine's pen: every statement by which a worker or the sweeper writes to the ledger.
+-- Each names the state it leaves, looks rows up by key or id only, and says how many rows it moved.
+
+-- reserve: arrow a, up to a window of rows in one commit, before any call. Who loses a key gets no row back.
+INSERT INTO effects_effect (
+    workspace_id, channel_id, key, epoch, attempt, state, tool, target, amount_minor, event_id, scope,
+    content_digest, plan_id, run_id, worker, deadline, reply_note, receipt, reason, evidence, settled_by
+)
+SELECT
+    %(workspace_id)s, %(channel_id)s, c.key, c.epoch,
+    1 + coalesce((SELECT max(e.attempt) FROM effects_effect e WHERE e.key = c.key AND e.epoch = c.epoch), 0),
+    'pending', %(tool)s, c.target, c.amount_minor, %(event_id)s, %(scope)s,
+    c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, now() + make_interval(secs => %(deadline)s), '', '', '', '', ''
+FROM unnest(%(keys)s::text[], %(epochs)s::int[], %(targets)s::text[], %(amounts)s::bigint[], %(digests)s::text[])
+    AS c (key, epoch, target, amount_minor, content_digest)
+ON CONFLICT DO NOTHING
+RETURNING id, key, epoch, attempt
+
+-- keep: the raw reply, committed before anybody reads it.
+UPDATE effects_effect e
+SET reply_kind = k.kind, reply = k.raw, reply_note = k.note, replied_at = now()
+FROM unnest(%(ids)s::bigint[], %(kinds)s::text[], %(raws)s::bytea[], %(notes)s::text[]) AS k (id, kind, raw, note)
+WHERE e.id = k.id AND e.state = 'pending' AND e.reply_kind IS NULL
+
+-- settle: arrows b, c, d, e by the worker that made the call, or by the sweeper that read a kept reply again.
+UPDATE effects_effect e
+SET state = v.state, receipt = v.receipt, reason = v.reason, settled_by = %(by)s, settled_at = now(),
+    retry_at = CASE WHEN v.retry_in IS NOT NULL AND e.attempt < %(max_attempts)s
+                    THEN now() + make_interval(secs => least(v.retry_in * power(2, e.attempt - 1), 3600)) END,
+    look_up_at = CASE WHEN v.state = 'unknown' AND %(can_look_up)s THEN now() END
+FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(receipts)s::text[], %(reasons)s::text[], %(retries)s::float8[])
+    AS v (id, state, receipt, reason, retry_in)
+WHERE e.id = v.id AND e.state = 'pending'
+
+-- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due.
+SELECT id FROM effects_effect WHERE state = 'pending' AND deadline < now() AND coalesce(look_up_at, now()) <= now()
+UNION ALL
+SELECT id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()
+LIMIT %(most)s
+
+-- prove: arrows b and f. A look-up found the effect at the provider, so it happened.
+UPDATE effects_effect
+SET state = 'done', receipt = %(receipt)s, reason = 'found by look-up', settled_by = %(by)s, settled_at = now(), look_up_at = NULL
+WHERE id = %(id)s AND state = %(state)s
+
+-- ask_again: nothing was found; that is no proof, so the provider is asked again inside the settle window.
+UPDATE effects_effect
+SET look_up_at = now() + make_interval(secs => %(seconds)s)
+WHERE id = %(id)s AND state = %(state)s
+
+-- stop_asking: the settle window is over for an unknown row; from here a person has it.
+UPDATE effects_effect SET look_up_at = NULL WHERE id = %(id)s AND state = 'unknown'
+
+-- give_up: arrow d. Nobody can know: a person is asked.
+UPDATE effects_effect
+SET state = 'unknown', reason = %(reason)s, settled_by = %(by)s, settled_at = now(), look_up_at = NULL
+WHERE id = %(id)s AND state = 'pending'
+
+-- note_look_up: one question to the provider and its answer, kept as evidence.
+INSERT INTO effects_lookup (effect_id, by, answer, receipt, raw)
+VALUES (%(id)s, %(by)s, %(answer)s, %(receipt)s, %(raw)s)
+
+-- take_slots: the next n slots of a channel with a rate; the wait until the first of them, in seconds.
+UPDATE effects_channel
+SET next_slot = greatest(next_slot, clock_timestamp()) + make_interval(secs => %(n)s / %(rate)s)
+WHERE id = %(channel_id)s
+RETURNING extract(epoch FROM next_slot - make_interval(secs => %(n)s / %(rate)s) - clock_timestamp())::float8
+
+-- rest: a channel that was told to wait; one pause at a time, never shortening one in force.
+INSERT INTO effects_pause (workspace_id, subject, reason, started_by, until, lifted_by)
+SELECT %(workspace_id)s, %(subject)s, %(reason)s, %(by)s, now() + make_interval(secs => %(seconds)s), ''
+WHERE NOT EXISTS (
+    SELECT FROM effects_pause WHERE subject = %(subject)s AND lifted_at IS NULL AND (until IS NULL OR until > now())
+)
+
+-- held: is any of these subjects paused?
+SELECT EXISTS (
+    SELECT FROM effects_pause
+    WHERE subject = ANY(%(subjects)s) AND lifted_at IS NULL AND (until IS NULL OR until > now())
+)

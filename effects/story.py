@@ -1,0 +1,71 @@
+"""One effect told in order: what was reserved, what was answered, who asked, who ruled."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from effects.models import Effect, Epoch, Event, LookUp
+from effects.verdicts import ReplyKind
+
+HEARD = {
+    ReplyKind.ANSWERED: "The provider answered",
+    ReplyKind.LOST: "The answer was lost on the way",
+    ReplyKind.NOT_SENT: "Nothing left this machine",
+    ReplyKind.WITHHELD: "Withheld before the first byte",
+}
+ANSWERS = {
+    "found": "The provider has it",
+    "absent": "The provider does not find it",
+    "inconclusive": "The provider could not say",
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that happened: when, what in one sentence, by whom, and the particulars. `mark` names its icon."""
+
+    at: datetime
+    mark: str
+    title: str
+    by: str = ""
+    text: str = ""
+    evidence: str = ""
+    before: str = ""
+
+
+def story(effect: Effect, opened: list[Epoch]) -> list[Moment]:
+    """Every moment of one effect, oldest first. Two queries, for the trail and the look-ups."""
+    moments = [_reserved(effect)]
+    if effect.replied_at:
+        moments.append(_replied(effect))
+    moments += [_moved(event) for event in effect.events.order_by("id")[:200]]
+    moments += [_asked(look_up) for look_up in effect.look_ups.defer("raw").order_by("-id")[:200]]
+    moments += [_superseded(epoch) for epoch in opened if epoch.supersedes_id == effect.pk]
+    return sorted(moments, key=lambda moment: moment.at)
+
+
+def _reserved(effect: Effect) -> Moment:
+    title = "Reserved, before the first byte left" if effect.attempt == 1 else f"Reserved again: attempt {effect.attempt}"
+    return Moment(effect.reserved_at, "reserved", title, by=effect.worker)
+
+
+def _replied(effect: Effect) -> Moment:
+    title = HEARD.get(ReplyKind(effect.reply_kind), "The call ended") if effect.reply_kind else "The call ended"
+    size = len(effect.reply or b"")
+    words = [f"{size:,} bytes kept" if size else "", effect.reply_note]
+    return Moment(effect.replied_at or effect.reserved_at, "reply", title, text="; ".join(filter(None, words)))
+
+
+def _moved(event: Event) -> Moment:
+    return Moment(
+        event.at, event.after, f"Became {event.after}", by=event.by, text=event.reason, evidence=event.evidence,
+        before=event.before,
+    )  # fmt: skip
+
+
+def _asked(look_up: LookUp) -> Moment:
+    title = ANSWERS.get(look_up.answer, look_up.answer)
+    return Moment(look_up.at, f"look-up-{look_up.answer}", title, by=look_up.by, evidence=look_up.receipt)
+
+
+def _superseded(epoch: Epoch) -> Moment:
+    return Moment(epoch.opened_at, "epoch", f"Superseded: epoch {epoch.epoch} opened", by=str(epoch.opened_by), text=epoch.reason)

@@ -1,0 +1,70 @@
+"""What a reply means: the small values that providers, sender and sweeper hand to each other. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from effects.states import State
+
+BACK_OFF = 10.0  # seconds before another attempt where the provider names none
+LONGEST_WAIT = 3600.0  # seconds; a longer Retry-After is honoured up to here, and asked again then
+
+
+class ReplyKind(StrEnum):
+    """How the call ended, as far as this machine can tell."""
+
+    ANSWERED = "answered"  # a complete answer came back
+    LOST = "lost"  # bytes may have left; no complete answer came back
+    NOT_SENT = "not sent"  # nothing left this machine
+    WITHHELD = "withheld"  # our own check stopped it before the first byte, for good
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, kept before anybody reads it. `raw` is every byte received, in order; `note` is our own word."""
+
+    kind: ReplyKind
+    raw: bytes = b""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a reply means for the ledger.
+
+    `receipt` is what lets us find the effect at the provider later. `transient` says that a refusal may pass, so another
+    attempt is allowed; `retry_after` is the provider's own word in seconds. `pauses` says that the whole channel should rest.
+    """
+
+    state: State
+    reason: str
+    receipt: str = ""
+    transient: bool = False
+    retry_after: float | None = None
+    pauses: bool = False
+
+    @property
+    def retry_in(self) -> float | None:
+        """Seconds until another attempt is allowed; none: no machine tries this again."""
+        if not self.transient:
+            return None
+        return min(self.retry_after if self.retry_after is not None else BACK_OFF, LONGEST_WAIT)
+
+
+def done(receipt: str, reason: str = "accepted") -> Verdict:
+    """The provider took it and named a receipt."""
+    return Verdict(State.DONE, reason, receipt=receipt)
+
+
+def unknown(reason: str) -> Verdict:
+    """No answer we can stand on."""
+    return Verdict(State.UNKNOWN, reason)
+
+
+def rejected(reason: str, *, pauses: bool = False) -> Verdict:
+    """Definitely refused, for good: nothing was created and trying again would not help."""
+    return Verdict(State.FAILED, reason, pauses=pauses)
+
+
+def later(reason: str, *, after: float | None = None, pauses: bool = False) -> Verdict:
+    """Definitely not taken this time: nothing was created and another attempt may pass."""
+    return Verdict(State.FAILED, reason, transient=True, retry_after=after, pauses=pauses)
