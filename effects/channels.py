@@ -8,14 +8,11 @@ from django.db import IntegrityError, transaction
 from accounts.models import Workspace
 from audit import chain
 from audit.chain import Actor
-from effects import providers
+from effects import ledger, providers
 from effects.errors import BadChannel
 from effects.models import Channel
 from effects.providers import Account, BadSettings, Provider
 from effects.secrets import seal, unseal
-
-START_WITHIN = 10.0  # seconds after its reservation in which a call may begin; then the claim is too old
-SLACK = 5.0  # seconds for keeping the reply, before the sweeper may look
 
 
 @transaction.atomic
@@ -70,7 +67,7 @@ def describe(channel: Channel) -> list[tuple[str, str, str]]:
 
 def deadline_seconds(channel: Channel) -> float:
     """Seconds from reservation after which nobody is still making the call."""
-    return START_WITHIN + float(setting(channel, "timeout")) + SLACK
+    return ledger.START_WITHIN + float(setting(channel, "timeout")) + ledger.SLACK
 
 
 def _read(provider: str, settings: dict[str, str]) -> dict[str, Any]:

@@ -46,11 +46,10 @@ class EpochForm(forms.Form):
     epoch = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
 
-class PauseForm(forms.Form):
-    """Holding a channel. No minutes: until somebody lifts it."""
+class LiftForm(forms.Form):
+    """Ending a pause before its time."""
 
-    reason = words("Reason")
-    minutes = forms.IntegerField(min_value=1, max_value=60 * 24 * 30, required=False, widget=forms.NumberInput)
+    reason = words("Reason", help_text="Kept in the record, under your name.")
 
 
 class SearchForm(forms.Form):

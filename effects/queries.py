@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 
 from django.db.models import FETCH_RAISE, Prefetch, Q, QuerySet
 from django.db.models.functions import Now
@@ -122,14 +122,23 @@ def _case(effect: Effect) -> Case:
     return Case(effect, effect.asked)  # type: ignore[attr-defined]
 
 
-def waiting(workspace_id: int) -> dict[str, Any]:
-    """How many unknown and stranded effects wait for a person (at most MANY each), and since when the oldest does."""
-    found: dict[str, Any] = {}
-    for state in (State.UNKNOWN, State.STRANDED):
-        rows = Effect.objects.filter(workspace_id=workspace_id, state=state)
-        found[state.value] = rows.order_by()[:MANY].count()
-        found[f"oldest_{state.value}"] = rows.order_by("pk").values_list("settled_at", flat=True).first()
-    return found
+def open_counts(workspace_id: int) -> dict[str, int]:
+    """How many effects wait for a person, by state (at most MANY each)."""
+    return {
+        state.value: Effect.objects.filter(workspace_id=workspace_id, state=state).order_by()[:MANY].count()
+        for state in (State.UNKNOWN, State.STRANDED)
+    }
+
+
+def waiting_since(workspace_id: int) -> dict[str, datetime | None]:
+    """Since when the oldest unknown and the oldest stranded effect wait."""
+    return {
+        state.value: Effect.objects.filter(workspace_id=workspace_id, state=state)
+        .order_by("pk")
+        .values_list("settled_at", flat=True)
+        .first()
+        for state in (State.UNKNOWN, State.STRANDED)
+    }
 
 
 def pauses(workspace_id: int) -> list[Pause]:

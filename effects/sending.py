@@ -17,7 +17,6 @@ from effects.providers.base import Delivery, Lost, NotSent, Provider
 from effects.reading import verdict_of
 from effects.verdicts import Reply, ReplyKind
 
-START_WITHIN = 10.0  # seconds after its reservation in which a call may begin; an older claim is somebody else's business
 LINGER = 0.004  # seconds a small group of replies waits for company before its commit
 
 # Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked between windows.
@@ -96,7 +95,7 @@ class Sending:
     async def _reply(self, won: Won, claimed_at: float) -> Reply:
         """One call, or none: the last look before the first byte."""
         claim = won.claim
-        if time.monotonic() - claimed_at > START_WITHIN:
+        if time.monotonic() - claimed_at > ledger.START_WITHIN:
             return Reply(ReplyKind.NOT_SENT, note="the claim was too old when its turn came; nothing was sent")
         if claim.content.digest() != claim.content_digest:
             return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")

@@ -1,0 +1,145 @@
+"""What pages ask of plans. A row's outcome is read from the ledger each time; every list takes a constant number of queries."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import FETCH_RAISE, Case, CharField, F, OuterRef, Q, QuerySet, Subquery, Value, When
+
+from accounts.paging import Page, page_of
+from approvals.models import Decision, Plan, PlanState, Row
+from effects.models import Effect, Pause
+
+MANY = 1_000  # counts on pages stop here
+
+
+def plans(workspace_id: int, *, state: str = "") -> QuerySet[Plan]:
+    """Plans of a workspace; `state` narrows."""
+    rows = Plan.objects.filter(workspace_id=workspace_id).select_related("channel", "author", "token")
+    rows = rows.defer("checks", "rationale")
+    return (rows.filter(state=state) if state else rows).fetch_mode(FETCH_RAISE)
+
+
+def plan_of(workspace_id: int, pk: int) -> Plan | None:
+    """One plan with all that its page names, or none in this workspace."""
+    rows = Plan.objects.filter(workspace_id=workspace_id)
+    return rows.select_related("channel", "author", "token", "replaces", "replaced_by").filter(pk=pk).first()
+
+
+def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = None, size: int = 50) -> Page[Row]:
+    """A page of a plan's rows in their order, each with `figure`: the word under which the closing sum counts it."""
+    found = _with_outcome(plan).only(
+        "position", "target_typed", "target", "subject", "amount_minor", "excluded_reason", "key", "epoch", "plan_id"
+    )
+    if text:
+        found = found.filter(Q(target__icontains=text) | Q(target_typed__icontains=text))
+    if figure:
+        found = found.filter(figure=figure)
+    return page_of(found.fetch_mode(FETCH_RAISE), after=after, by="position", size=size)
+
+
+def row_of(plan: Plan, position: int) -> Row | None:
+    """One row with its whole content and its outcome."""
+    return _with_outcome(plan).filter(position=position).first()
+
+
+def _with_outcome(plan: Plan) -> QuerySet[Row]:
+    """Rows with the ledger's newest attempt at their (key, epoch); the same reading as `sql/counts.sql`."""
+    newest = Effect.objects.filter(key=OuterRef("key"), epoch=OuterRef("epoch")).order_by("-attempt")
+    return (
+        Row.objects.filter(plan=plan)
+        .annotate(
+            effect_id=Subquery(newest.values("pk")[:1]),
+            held_as=Subquery(newest.values("state")[:1]),
+            held_by=Subquery(newest.values("plan_id")[:1]),
+        )
+        .annotate(
+            figure=Case(
+                When(~Q(excluded_reason=""), then=Value("excluded")),
+                When(held_as=None, then=Value("waiting")),
+                When(held_by=plan.pk, then=F("held_as")),
+                When(held_as="done", then=Value("covered")),
+                default=Value("waiting"),
+                output_field=CharField(),
+            )
+        )
+    )
+
+
+def decisions(plan: Plan) -> list[Decision]:
+    """Who decided what on a plan, oldest first."""
+    return list(plan.decisions.select_related("by").order_by("id"))
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """All that waits in a workspace, for one person."""
+
+    mine: list[Plan]  # plans this person may decide
+    others: list[Plan]  # plans of this person's own agents, waiting for somebody else
+    more: bool
+
+
+def inbox(workspace_id: int, user_id: int) -> Inbox:
+    """Proposed plans, the longest waiting first."""
+    proposed = list(plans(workspace_id, state=PlanState.PROPOSED).order_by("id")[: MANY // 10 + 1])
+    shown = proposed[: MANY // 10]
+    return Inbox(
+        [plan for plan in shown if plan.author_id != user_id],
+        [plan for plan in shown if plan.author_id == user_id],
+        len(proposed) > len(shown),
+    )
+
+
+def proposed_count(workspace_id: int, *, user_id: int) -> int:
+    """How many plans this person may decide (at most MANY)."""
+    waiting = Plan.objects.filter(workspace_id=workspace_id, state=PlanState.PROPOSED).exclude(author_id=user_id)
+    return waiting.order_by()[:MANY].count()
+
+
+def plans_by_id(workspace_id: int, pauses: list[Pause]) -> dict[str, Plan]:
+    """The plans that pauses hold, by the pause's subject."""
+    numbers = [int(pause.subject.partition(":")[2]) for pause in pauses if pause.subject.startswith("plan:")]
+    found = Plan.objects.filter(workspace_id=workspace_id, pk__in=numbers).only("title")
+    return {f"plan:{plan.pk}": plan for plan in found}
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One stretch of the bar, in per cent of its length."""
+
+    name: str
+    count: int
+    x: float
+    width: float
+
+
+# Done first, so that the bar reads like progress; what waits is the pale remainder.
+BAR = ("done", "covered", "failed", "revoked", "stranded", "unknown", "pending", "waiting", "excluded")
+THINNEST = 0.6  # per cent: one unknown among a hundred thousand is still to be seen
+
+
+def bar(figures: dict[str, int]) -> list[Segment]:
+    """The closing sum as stretches that fill 100 per cent."""
+    shown = {name: figures[name] for name in BAR if figures.get(name)}
+    weights = {name: max(THINNEST, 100 * count / max(1, figures["rows"])) for name, count in shown.items()}
+    scale = 100 / sum(weights.values()) if weights else 0.0
+    found, x = [], 0.0
+    for name, weight in weights.items():
+        found.append(Segment(name, shown[name], round(x, 3), round(weight * scale, 3)))
+        x += weight * scale
+    return found
+
+
+def changes_since(plan: Plan) -> dict[str, Any] | None:
+    """How a new version differs from the one it replaces: added, left out and changed targets; none for a first version."""
+    if not plan.replaces_id:
+        return None
+    before = Row.objects.filter(plan_id=plan.replaces_id, key=OuterRef("key"))
+    now = Row.objects.filter(plan=plan, key=OuterRef("key"))
+    mine = Row.objects.filter(plan=plan).annotate(was=Subquery(before.values("content_digest")[:1]))
+    gone = Row.objects.filter(plan_id=plan.replaces_id).annotate(now=Subquery(now.values("pk")[:1])).filter(now=None)
+    return {
+        "added": mine.filter(was=None).count(),
+        "changed": mine.exclude(was=None).exclude(was=F("content_digest")).count(),
+        "gone": gone.count(),
+    }

@@ -1,0 +1,1 @@
+"""Pages of the ledger, one module per page."""

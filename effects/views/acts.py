@@ -1,0 +1,116 @@
+"""Acts on one effect: resolve, revoke, open an epoch, ask the provider. Each is a noun that is POSTed to."""
+
+from collections.abc import Callable
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from accounts.doors import Visit, door, see_other
+from accounts.roles import Act
+from effects import queries, rulings
+from effects.asking import ask_now
+from effects.doors import human_of
+from effects.errors import LostRace, Refused
+from effects.forms import EpochForm, ResolutionForm, RevocationForm
+from effects.models import Effect
+from effects.story import ANSWERS
+from effects.views.effect import askable, card_of, effect_of, page
+
+
+@require_POST
+@door(Act.RESOLVE)
+def resolution(request: Visit, pk: int) -> HttpResponse:
+    """Say what became of an unknown effect."""
+    effect, form = effect_of(request, pk), ResolutionForm(request.POST, auto_id=f"resolution-{pk}-%s")
+
+    def rule() -> str:
+        typed = form.cleaned_data
+        ruled = rulings.resolve(
+            effect, to=typed["to"], by=human_of(request), reason=typed["reason"], evidence=typed["evidence"],
+            seen=typed["state"], again=typed["again"],
+        )  # fmt: skip
+        return f"{ruled.target} is {ruled.state} now, on your word."
+
+    return _answer(request, effect, "resolution", form, rule)
+
+
+@require_POST
+@door(Act.RESOLVE)
+def revocation(request: Visit, pk: int) -> HttpResponse:
+    """Take an unknown or stranded effect back."""
+    effect, form = effect_of(request, pk), RevocationForm(request.POST, auto_id=f"revocation-{pk}-%s")
+
+    def rule() -> str:
+        typed = form.cleaned_data
+        rulings.revoke(effect, by=human_of(request), reason=typed["reason"], seen=typed["state"])
+        return f"{effect.target} is revoked; its key is free."
+
+    return _answer(request, effect, "revocation", form, rule)
+
+
+@require_POST
+@door(Act.BUMP)
+def epoch(request: Visit, pk: int) -> HttpResponse:
+    """Supersede a done effect, so that its key may have one more."""
+    effect, form = effect_of(request, pk), EpochForm(request.POST, auto_id=f"epoch-{pk}-%s")
+
+    def rule() -> str:
+        typed = form.cleaned_data
+        opened = rulings.open_epoch(effect, by=human_of(request), reason=typed["reason"], seen_epoch=typed["epoch"])
+        return f"Epoch {opened.epoch} is open. Nothing is sent by this: the next plan for this key carries it."
+
+    return _answer(request, effect, "epoch", form, rule)
+
+
+@require_POST
+@door(Act.RESOLVE)
+def look_up(request: Visit, pk: int) -> HttpResponse:
+    """Ask the provider now whether the effect exists."""
+    effect, form = effect_of(request, pk), forms.Form(request.POST)
+
+    def ask() -> str:
+        said = ask_now(effect, by=human_of(request))
+        proof = (
+            f": {said.receipt}" if said.receipt else ". That is no proof; its log may lag." if said.answer == "absent" else "."
+        )
+        return f"{ANSWERS.get(said.answer, said.answer)}{proof}"
+
+    return _answer(request, effect, "asked", form, ask)
+
+
+def _answer(request: Visit, effect: Effect, name: str, form: forms.Form, act: Callable[[], str]) -> HttpResponse:
+    """Do the act and go back; 422 gives the form back as typed, 409 the card as it stands with one sentence."""
+    if not form.is_valid():
+        return _again(request, effect, status=422, **{name: form})
+    try:
+        done = act()
+    except LostRace as lost:
+        return _again(request, effect_of(request, effect.pk), said=str(lost), status=409)
+    except Refused as refused:
+        form.add_error(None, str(refused))
+        return _again(request, effect, said="" if name != "asked" else str(refused), status=422, **{name: form})
+    if _on_the_desk(request, effect):
+        return _again(request, effect_of(request, effect.pk), told=done)
+    messages.success(request, done)
+    if request.POST.get("from") == "desk":
+        return see_other(reverse("unknown", args=[request.membership.workspace.slug]))
+    return see_other(reverse("effect", args=[request.membership.workspace.slug, effect.pk]))
+
+
+def _again(
+    request: Visit, effect: Effect, *, said: str = "", told: str = "", status: int = 200, **typed: forms.Form
+) -> HttpResponse:
+    if not _on_the_desk(request, effect):
+        return page(request, effect, said=said, status=status, **typed)
+    case = queries.case(effect.workspace_id, effect.pk) or queries.Case(effect, [])
+    card = card_of(case, can_ask=askable(effect.channel), **typed)
+    return render(request, "effects/desk.html#case", {"card": card, "said": said, "told": told}, status=status)
+
+
+def _on_the_desk(request: Visit, effect: Effect) -> bool:
+    """True when a card on the desk asked, and only that card is to be drawn again."""
+    return request.htmx.target == f"case-{effect.pk}"

@@ -1,0 +1,84 @@
+"""The whole product under measurement: an approved plan of N rows to a settled ledger, by `celery -A config worker`."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from accounts.models import Membership, Token, User, Workspace, digest_of, new_secret
+from approvals import plans, voting
+from approvals.coverage import counts
+from approvals.incoming import NewRow
+from approvals.models import Plan
+from audit.chain import Actor
+from django.db import connection
+from django.db.models import Max
+from effects import channels
+from effects.actors import Human
+from effects.models import Channel, Effect
+
+
+class Product:
+    """A workspace with an agent and a reviewer, and plans made for them."""
+
+    def __init__(self, url: str, window: int) -> None:
+        self.workspace = Workspace.objects.create(slug="bench", name="Bench")
+        self.reviewer, owner = (User.objects.create_user(f"{name}@bench.example") for name in ("alice", "bob"))
+        Membership.objects.create(workspace=self.workspace, user=self.reviewer, role="reviewer")
+        self.token = Token.objects.create(
+            workspace=self.workspace, name="bench", owner=owner, digest=digest_of(new_secret()), prefix="sgn_bench"
+        )
+        self.channel: Channel = channels.add(
+            self.workspace, slug="http", provider="http", settings={"url": url, "window": str(window), "timeout": "20"},
+            secrets={}, by=Actor("command", None, "make bench"),
+        )  # fmt: skip
+
+    def proposed(self, n: int) -> Plan:
+        """A plan of n finished letters, waiting for approval."""
+        event = f"event-{time.monotonic_ns()}"
+        plan = plans.open_plan(
+            self.workspace,
+            token=self.token,
+            run_id="",
+            title=f"{n} letters",
+            tool="send_email",
+            channel=self.channel,
+            event_id=event,
+        )
+        text = "Dear you,\n" + "x" * 400
+        rows = (NewRow(target=f"customer{i}@example.com", subject="Good news", text=text) for i in range(n))
+        plans.load(plan, rows, token=self.token)
+        return plans.submit(plan, token=self.token)
+
+    def approve(self, plan: Plan) -> None:
+        """As Alice, ticking whatever warns."""
+        human = Human(self.reviewer, self.workspace.pk)
+        ticked = frozenset(check["code"] for check in plan.checks)
+        voting.approve(plan, by=human, digest=plan.digest, ticked=ticked)
+
+    def settled_at(self, plan: Plan, patience: float = 120.0) -> datetime:
+        """When the last row of the plan was settled; waits for it."""
+        deadline = time.monotonic() + patience
+        while Effect.objects.filter(plan_id=plan.pk, state="done").count() < plan.row_count:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"the plan did not settle within {patience:.0f} s: {counts(plan)}")
+            time.sleep(0.1)
+        moment: datetime = Effect.objects.filter(plan_id=plan.pk).aggregate(last=Max("settled_at"))["last"]
+        return moment.astimezone(UTC)
+
+
+def database_figures() -> dict[str, Any]:
+    """Commits so far, and the place in the write-ahead log."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+        cursor.execute(
+            "SELECT pg_current_wal_lsn()::text, (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database())"
+        )
+        lsn, commits = cursor.fetchone()
+    return {"lsn": lsn, "commits": commits}
+
+
+def wal_since(lsn: str) -> int:
+    """Bytes of write-ahead log since then."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), %s::pg_lsn)", (lsn,))
+        return int(cursor.fetchone()[0])

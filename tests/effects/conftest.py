@@ -1,0 +1,3 @@
+from tests.effects.pens import workplace
+
+__all__ = ["workplace"]

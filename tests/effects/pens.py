@@ -1,0 +1,85 @@
+"""The machine's pen in tests: a workplace with its loop and connections, and rows to claim."""
+
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from effects import ledger
+from effects.content import Content
+from effects.keys import effect_key, scope_of
+from effects.ledger import Claim, Origin, Won
+from effects.models import Channel, Effect
+from effects.sending import Limits, Sending
+from effects.workplace import Workplace
+
+
+@pytest.fixture
+def workplace() -> Iterator[Workplace]:
+    """A worker process's belongings, closed afterwards."""
+    place = Workplace()
+    yield place
+    place.run(place.close())
+    place.loop.close()
+
+
+def a_claim(target: str = "customer1@example.com", *, epoch: int = 0, text: str = "Your order has left our house.") -> Claim:
+    """A finished letter that wants to be sent."""
+    content = Content(target, "Good news", text)
+    return Claim(effect_key("spring-sale", "send_email", target, None, scope_of("acme")), epoch, content, content.digest())
+
+
+def claims_to(*names: str) -> list[Claim]:
+    return [a_claim(f"{name}@example.com") for name in names]
+
+
+def origin_of(channel: Channel, **fields: Any) -> Origin:
+    return Origin(channel.workspace_id, channel.pk, "send_email", "spring-sale", scope_of("acme"), **fields)
+
+
+def reserve(place: Workplace, channel: Channel, claims: Sequence[Claim], *, deadline: float = 60) -> list[Won]:
+    """Reserve on the pen of this workplace; returns what was won."""
+
+    async def work() -> list[Won]:
+        pen = await place.pen("reserving")
+        return await ledger.reserve(pen, claims, of=origin_of(channel), worker=place.worker, deadline=deadline)
+
+    return place.run(work())
+
+
+def send(place: Workplace, channel: Channel, claims: Sequence[Claim], *, window: int = 8, turn: float = 5) -> int:
+    """Send these claims over this channel, as a worker does; returns how many were reserved."""
+    left = list(claims)
+
+    async def source(most: int) -> list[Claim]:
+        taken = left[:most]
+        del left[:most]
+        return taken
+
+    async def work() -> int:
+        return await Sending(
+            source=source,
+            provider=await place.provider(channel),
+            origin=origin_of(channel),
+            limits=Limits(window=window, max_attempts=3, deadline=60, turn=turn),
+            reserving=await place.pen("reserving"),
+            recording=await place.pen("recording"),
+            worker=place.worker,
+        ).run()
+
+    return place.run(work())
+
+
+def run_all(place: Workplace, *work: Coroutine[Any, Any, Any]) -> list[Any]:
+    """Run coroutines at once on this workplace's loop; exceptions are returned."""
+    import asyncio
+
+    async def gather() -> list[Any]:
+        return await asyncio.gather(*work, return_exceptions=True)
+
+    return place.run(gather())
+
+
+def state_of(target: str) -> str:
+    """The state of the newest attempt at this target."""
+    return Effect.objects.filter(target=target).latest("epoch", "attempt").state

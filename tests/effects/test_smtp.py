@@ -1,0 +1,93 @@
+"""The mail relay: every phase in which it can break, and what that means for the person at the other end."""
+
+import email
+import email.policy
+
+import pytest
+
+from effects.models import Channel, Effect
+from effects.workplace import Workplace
+from tests import world
+from tests.effects.pens import a_claim, claims_to, send
+from tests.fakes import FakeRelay, MailBehaviour
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TABLE = {
+    "accepted": (MailBehaviour(), "done", 1, False),
+    "refused at RCPT for good": (MailBehaviour(rcpt=550), "failed", 0, False),
+    "refused at RCPT for now": (MailBehaviour(rcpt=451), "failed", 0, True),
+    "dropped at RCPT": (MailBehaviour(drops="rcpt"), "failed", 0, True),
+    "refused at DATA for now": (MailBehaviour(data=451), "failed", 0, True),
+    "refused at DATA for good": (MailBehaviour(data=554), "failed", 0, False),
+    "dropped at DATA": (MailBehaviour(drops="data"), "failed", 0, True),
+    "refused after the dot for good": (MailBehaviour(dot=554), "failed", 0, False),
+    "refused after the dot for now": (MailBehaviour(dot=452), "failed", 0, True),
+    "filed, then dropped": (MailBehaviour(drops="dot"), "unknown", 1, False),
+    "filed, then silent": (MailBehaviour(hangs_after_dot=True), "unknown", 1, False),
+}
+
+
+def a_channel_to(relay: FakeRelay) -> Channel:
+    return world.a_channel(provider="smtp", slug="mail", settings=relay.settings | {"port": relay.port, "timeout": 1.0})
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_each_phase_means_one_state(workplace: Workplace, name: str) -> None:
+    """BR-08, R-14: before 354 nothing was accepted; after the final dot a missing answer proves nothing."""
+    behaviour, state, delivered, transient = TABLE[name]
+    with FakeRelay() as relay:
+        relay.behaviours["ada@example.com"] = behaviour
+        send(workplace, a_channel_to(relay), claims_to("ada", "bo"))
+        assert relay.deliveries["ada@example.com"] == delivered
+        assert relay.calls["ada@example.com"] == 1
+    effect = Effect.objects.get(target="ada@example.com")
+    assert (effect.state, effect.retry_at is not None) == (state, transient)
+    assert Effect.objects.get(target="bo@example.com").state == "done", "neighbours keep flowing"
+
+
+def test_the_queue_id_is_the_receipt_and_the_conversation_is_kept(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        send(workplace, a_channel_to(relay), claims_to("ada"))
+    effect = Effect.objects.get()
+    assert effect.receipt == "Q1"
+    assert [line.split(" ")[0] for line in bytes(effect.reply).decode().splitlines()] == ["mail", "rcpt", "data", "dot"]
+
+
+def test_the_message_is_the_frozen_letter(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        send(workplace, a_channel_to(relay), [a_claim("ada@example.com", text="Grüße\n.\n.hidden dot\nfrom 春")])
+        [raw] = relay.messages
+    message = email.message_from_bytes(raw.replace(b"\r\n..", b"\r\n."), policy=email.policy.default)
+    assert (message["To"], message["Subject"]) == ("ada@example.com", "Good news")
+    assert message.get_content().replace("\r\n", "\n").startswith("Grüße\n.\n.hidden dot\nfrom 春")
+    assert message["X-Signoff-Key"] == f"{Effect.objects.get().key}:0"
+
+
+def test_a_second_attempt_carries_the_same_message_id(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        relay.behaviours["ada@example.com"] = MailBehaviour(dot=451)
+        channel = a_channel_to(relay)
+        send(workplace, channel, claims_to("ada"))
+        relay.behaviours.clear()
+        send(workplace, channel, claims_to("ada"))
+        [raw] = relay.messages
+    from effects.providers.letters import message_id
+
+    second = Effect.objects.get(attempt=2)
+    assert second.state == "done"
+    assert message_id(second.key, 0, sender="Ada <ada@acme.example>").encode() in raw
+
+
+def test_connections_are_kept_open_and_no_more_than_a_window(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        send(workplace, a_channel_to(relay), claims_to(*(f"p{n}" for n in range(40))), window=4)
+        assert relay.connections <= 4
+        assert sum(relay.deliveries.values()) == 40
+
+
+def test_a_relay_that_is_not_there_means_not_sent(workplace: Workplace) -> None:
+    channel = world.a_channel(provider="smtp", slug="mail", settings={"host": "127.0.0.1", "port": 1, "tls": "none"})
+    send(workplace, channel, claims_to("ada"))
+    effect = Effect.objects.get()
+    assert (effect.state, effect.reply_kind) == ("failed", "not sent")

@@ -1,0 +1,167 @@
+"""The sweeper speaks for rows whose worker no longer can; it asks, reads again, and never sends."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from effects.models import Channel, Effect, LookUp
+from effects.sweeping import sweep
+from effects.workplace import Workplace
+from tests import world
+from tests.effects.pens import claims_to, reserve, send
+from tests.fakes import FakeHttp, accepts_then_dies, answers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def a_channel_to(provider: FakeHttp, **settings: object) -> Channel:
+    return world.a_channel(settings=provider.settings | {"timeout": 1.0, "settle_window": 0.0} | settings)
+
+
+def abandoned(place: Workplace, channel: Channel, *names: str) -> list[Effect]:
+    """Rows of a worker that died after it reserved them."""
+    won = reserve(place, channel, claims_to(*names), deadline=0.001)
+    return list(Effect.objects.filter(pk__in=[row.id for row in won]).order_by("id"))
+
+
+def swept(place: Workplace) -> int:
+    return place.run(sweep(place))
+
+
+def ask_at_once(effect: Effect) -> None:
+    """As if the time until the next look-up had passed."""
+    Effect.objects.filter(pk=effect.pk).update(look_up_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_row_in_time_is_left_alone(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        reserve(workplace, a_channel_to(provider), claims_to("ada"), deadline=60)
+        assert swept(workplace) == 0
+        assert provider.look_ups == 0
+
+
+def test_what_arrived_before_the_crash_is_found_and_done(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        [effect] = abandoned(workplace, a_channel_to(provider), "ada")
+        provider.filed[f"{effect.key}:0"] = "r-77"
+        swept(workplace)
+        assert not provider.calls
+    effect.refresh_from_db()
+    assert (effect.state, effect.receipt, effect.reason) == ("done", "r-77", "found by look-up")
+    assert LookUp.objects.get(effect=effect).answer == "found"
+
+
+def test_a_kept_reply_is_read_again_without_asking_anybody(workplace: Workplace) -> None:
+    """A worker that dies between keeping and settling costs nothing."""
+    with FakeHttp() as provider:
+        [done, refused] = abandoned(workplace, a_channel_to(provider), "ada", "bo")
+        for effect, raw in ((done, b'HTTP/1.1 200 OK\r\n\r\n{"id": "r-1"}'), (refused, b"HTTP/1.1 422 No\r\n\r\n{}")):
+            Effect.objects.filter(pk=effect.pk).update(reply_kind="answered", reply=raw, replied_at=timezone.now())
+        swept(workplace)
+        assert provider.look_ups == 0
+    done.refresh_from_db()
+    refused.refresh_from_db()
+    assert (done.state, done.receipt) == ("done", "r-1")
+    assert refused.state == "failed"
+    assert done.settled_by.startswith("sweeper")
+
+
+def test_a_miss_inside_the_settle_window_proves_nothing(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        [effect] = abandoned(workplace, a_channel_to(provider, settle_window=600.0), "ada")
+        swept(workplace)
+        effect.refresh_from_db()
+        assert (effect.state, provider.look_ups) == ("pending", 1)
+        assert swept(workplace) == 0, "the next look-up is not due yet"
+        ask_at_once(effect)
+        provider.filed[f"{effect.key}:0"] = "late"
+        swept(workplace)
+    effect.refresh_from_db()
+    assert (effect.state, effect.receipt) == ("done", "late")
+    assert list(effect.look_ups.order_by("id").values_list("answer", flat=True)) == ["absent", "found"]
+
+
+def test_after_the_window_it_is_unknown_and_never_sent_again(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        channel = a_channel_to(provider)
+        [effect] = abandoned(workplace, channel, "ada")
+        swept(workplace)
+        effect.refresh_from_db()
+        assert effect.state == "unknown"
+        assert "did not find it" in effect.reason
+        assert send(workplace, channel, claims_to("ada")) == 0
+        assert not provider.calls
+
+
+def test_a_provider_that_cannot_be_asked_leaves_it_to_a_person_at_once(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        [effect] = abandoned(workplace, a_channel_to(provider, lookup_url=""), "ada")
+        swept(workplace)
+        assert provider.look_ups == 0
+    effect.refresh_from_db()
+    assert (effect.state, effect.look_up_at) == ("unknown", None)
+
+
+def test_a_lost_call_is_looked_up_through_the_window_and_settles_itself(workplace: Workplace) -> None:
+    with FakeHttp(otherwise=accepts_then_dies()) as provider:
+        channel = a_channel_to(provider, settle_window=600.0)
+        send(workplace, channel, claims_to("ada"))
+        assert Effect.objects.get().state == "unknown"
+        swept(workplace)
+        assert provider.calls["ada@example.com"] == 1
+    assert Effect.objects.get().state == "done"
+
+
+def test_look_ups_of_an_unknown_row_end_with_the_window(workplace: Workplace) -> None:
+    with FakeHttp(otherwise=answers(500)) as provider:
+        channel = a_channel_to(provider)
+        send(workplace, channel, claims_to("ada"))
+        swept(workplace)
+        assert swept(workplace) == 0
+        assert provider.look_ups == 1
+    effect = Effect.objects.get()
+    assert (effect.state, effect.look_up_at) == ("unknown", None)
+
+
+@pytest.mark.parametrize("answer", [answers(500), answers(200, b"not json"), answers(200, b"{}")], ids=["500", "garbage", "no receipt"])
+def test_a_look_up_that_says_nothing_clear_is_no_proof(workplace: Workplace, answer: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeHttp() as provider:
+        monkeypatch.setattr(provider, "_found", lambda path: answer)
+        [effect] = abandoned(workplace, a_channel_to(provider, settle_window=600.0), "ada")
+        swept(workplace)
+    effect.refresh_from_db()
+    assert effect.state == "pending"
+
+
+def test_a_worker_that_wakes_after_the_sweeper_changes_nothing(workplace: Workplace) -> None:
+    from effects import ledger
+    from effects.verdicts import done
+
+    with FakeHttp() as provider:
+        [effect] = abandoned(workplace, a_channel_to(provider), "ada")
+        swept(workplace)
+
+        async def wake() -> None:
+            pen = await workplace.pen("recording")
+            await ledger.keep_and_settle(
+                pen, replies=[], verdicts=[(effect.pk, done("late"))], by="late", max_attempts=3, can_look_up=False
+            )
+
+        workplace.run(wake())
+    effect.refresh_from_db()
+    assert (effect.state, effect.receipt) == ("unknown", "")
+
+
+def test_it_looks_at_a_bounded_number_of_rows_at_once(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        abandoned(workplace, a_channel_to(provider), *(f"p{n}" for n in range(30)))
+        assert workplace.run(sweep(workplace, most=20)) == 20
+        assert workplace.run(sweep(workplace, most=20)) == 10
+
+
+def test_sweeping_reads_through_partial_indexes() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; EXPLAIN SELECT id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()")
+        assert "look_ups_that_are_due" in "\n".join(line for (line,) in cursor.fetchall())
