@@ -89,7 +89,8 @@ class Sending:
         return n
 
     async def _call(self, won: Won, claimed_at: float) -> None:
-        self._replies.append((won.id, await self._reply(won, claimed_at)))
+        reply = await self._reply(won, claimed_at)
+        self._replies.append((won.id, reply))  # after the wait: the recorder may have taken the list meanwhile
         self._answered.set()
 
     async def _reply(self, won: Won, claimed_at: float) -> Reply:

@@ -1,6 +1,6 @@
 """One effect told in order: what was reserved, what was answered, who asked, who ruled."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from effects.models import Effect, Epoch, Event, LookUp
@@ -29,7 +29,8 @@ class Moment:
     by: str = ""
     text: str = ""
     evidence: str = ""
-    before: str = ""
+    times: int = 1  # the same answer again and again is one moment
+    last: datetime | None = None
 
 
 def story(effect: Effect, opened: list[Epoch]) -> list[Moment]:
@@ -40,7 +41,7 @@ def story(effect: Effect, opened: list[Epoch]) -> list[Moment]:
     moments += [_moved(event) for event in effect.events.order_by("id")[:200]]
     moments += [_asked(look_up) for look_up in effect.look_ups.defer("raw").order_by("-id")[:200]]
     moments += [_superseded(epoch) for epoch in opened if epoch.supersedes_id == effect.pk]
-    return sorted(moments, key=lambda moment: moment.at)
+    return _folded(sorted(moments, key=lambda moment: moment.at))
 
 
 def _reserved(effect: Effect) -> Moment:
@@ -57,9 +58,8 @@ def _replied(effect: Effect) -> Moment:
 
 def _moved(event: Event) -> Moment:
     return Moment(
-        event.at, event.after, f"Became {event.after}", by=event.by, text=event.reason, evidence=event.evidence,
-        before=event.before,
-    )  # fmt: skip
+        event.at, event.after, f"Became {event.after}", by=event.by, text=event.reason, evidence=event.evidence
+    )
 
 
 def _asked(look_up: LookUp) -> Moment:
@@ -69,3 +69,15 @@ def _asked(look_up: LookUp) -> Moment:
 
 def _superseded(epoch: Epoch) -> Moment:
     return Moment(epoch.opened_at, "epoch", f"Superseded: epoch {epoch.epoch} opened", by=str(epoch.opened_by), text=epoch.reason)
+
+
+def _folded(moments: list[Moment]) -> list[Moment]:
+    """Look-ups in a row with one answer, asked by one asker, told once with how often."""
+    told: list[Moment] = []
+    for moment in moments:
+        before = told[-1] if told else None
+        if before and before.mark.startswith("look-up") and (before.mark, before.by) == (moment.mark, moment.by):
+            told[-1] = replace(before, times=before.times + 1, last=moment.at)
+        else:
+            told.append(moment)
+    return told

@@ -7,6 +7,7 @@ import json
 import unicodedata
 
 SHOWN = 32_000  # bytes of a reply that a page shows
+HEX_SHOWN = SHOWN // 4
 PER_LINE = 16
 
 
@@ -27,7 +28,12 @@ def as_json(raw: bytes) -> str:
 
 def as_hex(raw: bytes) -> str:
     """Offset, bytes and letters, sixteen to a line."""
-    return "\n".join(_line(raw, at) for at in range(0, min(len(raw), SHOWN // 4), PER_LINE))
+    return "\n".join(_line(raw, at) for at in range(0, min(len(raw), HEX_SHOWN), PER_LINE))
+
+
+def is_cut(raw: bytes, tab: str) -> bool:
+    """True when the tab shows less than all of it."""
+    return len(raw) > (HEX_SHOWN if tab == "hex" else SHOWN)
 
 
 def _line(raw: bytes, at: int) -> str:

@@ -68,9 +68,9 @@ RETURNING extract(epoch FROM next_slot - make_interval(secs => %(n)s / %(rate)s)
 
 -- rest: a channel that was told to wait; one pause at a time, never shortening one in force.
 INSERT INTO effects_pause (workspace_id, subject, reason, started_by, until, lifted_by)
-SELECT %(workspace_id)s, %(subject)s, %(reason)s, %(by)s, now() + make_interval(secs => %(seconds)s), ''
+SELECT %(workspace_id)s, %(subject)s::text, %(reason)s, %(by)s, now() + make_interval(secs => %(seconds)s::float8), ''
 WHERE NOT EXISTS (
-    SELECT FROM effects_pause WHERE subject = %(subject)s AND lifted_at IS NULL AND (until IS NULL OR until > now())
+    SELECT FROM effects_pause WHERE subject = %(subject)s::text AND lifted_at IS NULL AND (until IS NULL OR until > now())
 )
 
 -- held: is any of these subjects paused?

@@ -14,7 +14,7 @@ from effects.asking import can_ask
 from effects.forms import EpochForm, ResolutionForm, RevocationForm
 from effects.models import Channel, Effect
 from effects.story import story
-from effects.transcripts import as_hex, as_json, as_text
+from effects.transcripts import as_hex, as_json, as_text, is_cut
 
 TABS = {"text": as_text, "json": as_json, "hex": as_hex}
 
@@ -73,4 +73,4 @@ def askable(channel: Channel) -> bool:
 def _reply(effect: Effect, tab: str) -> dict[str, Any]:
     raw = bytes(effect.reply or b"")
     tab = tab if tab in TABS else "text"
-    return {"tab": tab, "tabs": list(TABS), "size": len(raw), "shown": TABS[tab](raw), "kind": effect.reply_kind}
+    return {"tab": tab, "tabs": list(TABS), "size": len(raw), "shown": TABS[tab](raw), "cut": is_cut(raw, tab), "kind": effect.reply_kind}
