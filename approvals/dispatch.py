@@ -15,7 +15,6 @@ from django.dispatch import Signal
 from effects.channels import deadline_seconds, setting
 from effects.content import Content
 from effects.ledger import Claim, Connection, Origin
-from effects.models import Channel
 from effects.sending import Limits, Sending
 from effects.statements import read_statements
 from effects.workplace import Workplace
@@ -44,7 +43,7 @@ async def work_on(chunk_id: int, workplace: Workplace) -> bool:
     if taken is None:
         return False  # not due, or somebody has it: the message was late, or one of many
     plan_id, lo, hi, workspace_id, channel_id, tool, event_id, scope, run_id = taken
-    channel = await Channel.objects.aget(pk=channel_id)
+    channel = await workplace.channel(channel_id)
     async with _held(chunk_id, workplace):
         await Sending(
             source=_Rows(pen, plan_id, lo, hi),

@@ -57,9 +57,7 @@ def _replied(effect: Effect) -> Moment:
 
 
 def _moved(event: Event) -> Moment:
-    return Moment(
-        event.at, event.after, f"Became {event.after}", by=event.by, text=event.reason, evidence=event.evidence
-    )
+    return Moment(event.at, event.after, f"Became {event.after}", by=event.by, text=event.reason, evidence=event.evidence)
 
 
 def _asked(look_up: LookUp) -> Moment:

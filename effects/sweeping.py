@@ -55,7 +55,7 @@ async def sweep(workplace: Workplace, *, most: int = MOST) -> int:
     for row in rows:
         by_channel.setdefault(row.channel_id, []).append(row)
     for channel_id, of_channel in by_channel.items():
-        channel = await Channel.objects.aget(pk=channel_id)
+        channel = await workplace.channel(channel_id)
         await _sweep_channel(workplace, pen, channel, of_channel)
     return len(rows)
 

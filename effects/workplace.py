@@ -10,6 +10,9 @@ from effects.ledger import Connection
 from effects.models import Channel
 from effects.providers import Provider
 
+COLUMNS = ("id", "workspace_id", "slug", "provider", "settings", "secrets")
+CHANNEL = f"SELECT {', '.join(COLUMNS)} FROM effects_channel WHERE id = %s"  # noqa: S608
+
 
 class Workplace:
     """Made once per process, after the fork; `run` drives its loop from an ordinary function."""
@@ -30,6 +33,14 @@ class Workplace:
         if pen is None or pen.closed or pen.broken:
             pen = self._pens[use] = await ledger.connect()
         return pen
+
+    async def channel(self, id: int) -> Channel:
+        """The channel as the database has it now."""
+        cursor = await (await self.pen("reading")).execute(CHANNEL, (id,))
+        row = await cursor.fetchone()
+        if row is None:
+            raise Channel.DoesNotExist(id)
+        return Channel(**dict(zip(COLUMNS, row, strict=True)))
 
     async def provider(self, channel: Channel) -> Provider:
         """The channel's provider, opened anew when its settings or secrets changed."""

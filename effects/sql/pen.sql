@@ -10,7 +10,7 @@ SELECT
     %(workspace_id)s, %(channel_id)s, c.key, c.epoch,
     1 + coalesce((SELECT max(e.attempt) FROM effects_effect e WHERE e.key = c.key AND e.epoch = c.epoch), 0),
     'pending', %(tool)s, c.target, c.amount_minor, %(event_id)s, %(scope)s,
-    c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, now() + make_interval(secs => %(deadline)s), '', '', '', '', ''
+    c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, statement_timestamp() + make_interval(secs => %(deadline)s), '', '', '', '', ''
 FROM unnest(%(keys)s::text[], %(epochs)s::int[], %(targets)s::text[], %(amounts)s::bigint[], %(digests)s::text[])
     AS c (key, epoch, target, amount_minor, content_digest)
 ON CONFLICT DO NOTHING

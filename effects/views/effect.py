@@ -73,4 +73,11 @@ def askable(channel: Channel) -> bool:
 def _reply(effect: Effect, tab: str) -> dict[str, Any]:
     raw = bytes(effect.reply or b"")
     tab = tab if tab in TABS else "text"
-    return {"tab": tab, "tabs": list(TABS), "size": len(raw), "shown": TABS[tab](raw), "cut": is_cut(raw, tab), "kind": effect.reply_kind}
+    return {
+        "tab": tab,
+        "tabs": list(TABS),
+        "size": len(raw),
+        "shown": TABS[tab](raw),
+        "cut": is_cut(raw, tab),
+        "kind": effect.reply_kind,
+    }

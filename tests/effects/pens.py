@@ -1,9 +1,11 @@
 """The machine's pen in tests: a workplace with its loop and connections, and rows to claim."""
 
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import psycopg
 import pytest
+from django.db import connections
 
 from effects import ledger
 from effects.content import Content
@@ -70,14 +72,12 @@ def send(place: Workplace, channel: Channel, claims: Sequence[Claim], *, window:
     return place.run(work())
 
 
-def run_all(place: Workplace, *work: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Run coroutines at once on this workplace's loop; exceptions are returned."""
-    import asyncio
-
-    async def gather() -> list[Any]:
-        return await asyncio.gather(*work, return_exceptions=True)
-
-    return place.run(gather())
+def outside(query: str, *values: Any) -> list[tuple[Any, ...]]:
+    """What another process would see: the rows of a query on a connection of its own."""
+    parameters = connections["default"].get_connection_params()
+    address = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
+    with psycopg.connect(**address) as connection:
+        return connection.execute(query, values).fetchall()
 
 
 def state_of(target: str) -> str:

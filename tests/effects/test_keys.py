@@ -86,13 +86,17 @@ def test_it_refuses_an_amount_that_is_no_whole_number(amount: object, word: str)
 
 
 @pytest.mark.parametrize("part", ["event_id", "tool", "target"])
-@pytest.mark.parametrize(("value", "why"), [("", "is empty"), ("  ", "is empty"), ("a\nb", "control"), ("a\x00", "control"), (7, "text")])
+@pytest.mark.parametrize(
+    ("value", "why"), [("", "is empty"), ("  ", "is empty"), ("a\nb", "control"), ("a\x00", "control"), (7, "text")]
+)
 def test_it_refuses_parts_that_say_nothing_or_hide_something(part: str, value: object, why: str) -> None:
     with pytest.raises(UnusableKey, match=f"{part}.*{why}"):
         effect_key(**({"event_id": "e", "tool": "t", "target": "x"} | {part: value}))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("typed", ["", "ada", "@example.org", "ada@", "a@b, c@d.org", "Ada <ada@example.org>", "a b@example.org", "a@exa mple.org"])
+@pytest.mark.parametrize(
+    "typed", ["", "ada", "@example.org", "ada@", "a@b, c@d.org", "Ada <ada@example.org>", "a b@example.org", "a@exa mple.org"]
+)
 def test_it_refuses_what_is_no_single_address(typed: str) -> None:
     with pytest.raises(UnusableKey):
         normalize_target(typed, "email")
@@ -104,7 +108,13 @@ def test_a_tag_and_a_look_alike_are_other_people(one: str, other: str) -> None:
 
 
 def test_currency_and_workspace_are_part_of_the_scope() -> None:
-    scopes = {scope_of("acme", "eur"), scope_of("acme", "usd"), scope_of("acme"), scope_of("globex", "eur"), scope_of("acme", "", "EUR/")}
+    scopes = {
+        scope_of("acme", "eur"),
+        scope_of("acme", "usd"),
+        scope_of("acme"),
+        scope_of("globex", "eur"),
+        scope_of("acme", "", "EUR/"),
+    }
     assert len(scopes) == 5
     with pytest.raises(UnusableKey):
         scope_of("acme/x")

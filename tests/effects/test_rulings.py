@@ -52,7 +52,11 @@ def test_the_second_of_two_rulings_loses() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "advice"),
-    [({"reason": " "}, "Say why"), ({"to": "done", "evidence": ""}, "Name the evidence"), ({"to": "done", "again": True}, "sent again")],
+    [
+        ({"reason": " "}, "Say why"),
+        ({"to": "done", "evidence": ""}, "Name the evidence"),
+        ({"to": "done", "again": True}, "sent again"),
+    ],
 )
 def test_it_asks_for_what_is_missing(fields: dict[str, object], advice: str) -> None:
     effect = world.an_effect("unknown")

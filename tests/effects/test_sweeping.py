@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from effects.models import Channel, Effect, LookUp
@@ -125,8 +124,12 @@ def test_look_ups_of_an_unknown_row_end_with_the_window(workplace: Workplace) ->
     assert (effect.state, effect.look_up_at) == ("unknown", None)
 
 
-@pytest.mark.parametrize("answer", [answers(500), answers(200, b"not json"), answers(200, b"{}")], ids=["500", "garbage", "no receipt"])
-def test_a_look_up_that_says_nothing_clear_is_no_proof(workplace: Workplace, answer: object, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "answer", [answers(500), answers(200, b"not json"), answers(200, b"{}")], ids=["500", "garbage", "no receipt"]
+)
+def test_a_look_up_that_says_nothing_clear_is_no_proof(
+    workplace: Workplace, answer: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with FakeHttp() as provider:
         monkeypatch.setattr(provider, "_found", lambda path: answer)
         [effect] = abandoned(workplace, a_channel_to(provider, settle_window=600.0), "ada")
@@ -159,9 +162,3 @@ def test_it_looks_at_a_bounded_number_of_rows_at_once(workplace: Workplace) -> N
         abandoned(workplace, a_channel_to(provider), *(f"p{n}" for n in range(30)))
         assert workplace.run(sweep(workplace, most=20)) == 20
         assert workplace.run(sweep(workplace, most=20)) == 10
-
-
-def test_sweeping_reads_through_partial_indexes() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; EXPLAIN SELECT id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()")
-        assert "look_ups_that_are_due" in "\n".join(line for (line,) in cursor.fetchall())
