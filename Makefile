@@ -35,7 +35,7 @@ demo: ## tell the story without a browser: a real crash, then the tally
 
 bench: ## measure Signoff beside its peers on this machine
 	$(call bootstrap,requirements-bench.txt)
-	@exec $(RUN) -m bench $(ARGS)
+	@exec $(RUN) -m tests.bench $(ARGS)
 
 lint: ## check style, types, who imports whom, and templates
 	$(call bootstrap,requirements-dev.txt)

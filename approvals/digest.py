@@ -70,9 +70,7 @@ def plan_digest(plan: PlanShape, rows: Iterable[RowShape]) -> str:
     for row in rows:
         hasher.update(ROW_LABEL)
         amount = "" if row.amount_minor is None else str(row.amount_minor)
-        hasher.update(
-            _prefixed(str(row.position), row.target, row.key, str(row.epoch), amount, row.content, row.excluded)
-        )
+        hasher.update(_prefixed(str(row.position), row.target, row.key, str(row.epoch), amount, row.content, row.excluded))
     return f"sha256:{hasher.hexdigest()}"
 
 

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from django.db import connection
 from django.dispatch import Signal
@@ -36,17 +37,18 @@ def due_chunks() -> list[int]:
         return [id for (id,) in cursor.fetchall()]
 
 
-async def work_on(chunk_id: int, workplace: Workplace) -> bool:
-    """Send what may be sent of one chunk, for one turn. True when there is more to do at once."""
+async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
+    """Send what may be sent, for one turn, starting at this chunk. Returns the chunks that have more to do at once."""
     pen = await workplace.pen("reserving")
-    taken = await (await pen.execute(SQL["take"], {"chunk_id": chunk_id, "worker": workplace.worker, "lease": LEASE})).fetchone()
+    holder = {"worker": workplace.worker, "lease": LEASE}
+    taken = await (await pen.execute(SQL["take"], {"chunk_id": chunk_id} | holder)).fetchone()
     if taken is None:
-        return False  # not due, or somebody has it: the message was late, or one of many
+        return []  # not due, or somebody has it: the message was late, or one of many
     plan_id, lo, hi, workspace_id, channel_id, tool, event_id, scope, run_id = taken
     channel = await workplace.channel(channel_id)
-    async with _held(chunk_id, workplace):
+    async with _alive(workplace, {"plan_id": plan_id} | holder):
         await Sending(
-            source=_Rows(pen, plan_id, lo, hi),
+            source=_Rows(pen, lo, hi, {"plan_id": plan_id} | holder),
             provider=await workplace.provider(channel),
             origin=Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id),
             limits=Limits(
@@ -59,38 +61,42 @@ async def work_on(chunk_id: int, workplace: Workplace) -> bool:
             recording=await workplace.pen("recording"),
             worker=workplace.worker,
         ).run()
-    done = await (
-        await pen.execute(SQL["put_back"], {"chunk_id": chunk_id, "worker": workplace.worker, "recheck": RECHECK})
-    ).fetchone()
-    return bool(done and done[0])
+    put_back = await pen.execute(SQL["put_back"], {"plan_id": plan_id, "worker": workplace.worker, "recheck": RECHECK})
+    return [id for id, is_due in await put_back.fetchall() if is_due]
 
 
 class _Rows:
-    """The source of one sending: the rows of a chunk that may be sent now, in order, each offered once a turn."""
+    """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan."""
 
-    def __init__(self, pen: Connection, plan_id: int, lo: int, hi: int) -> None:
-        self._pen, self._plan_id, self._after, self._hi = pen, plan_id, lo - 1, hi
+    def __init__(self, pen: Connection, lo: int, hi: int, turn: dict[str, Any]) -> None:
+        self._pen, self._after, self._hi, self._turn = pen, lo - 1, hi, turn
 
     async def __call__(self, most: int) -> list[Claim]:
-        cursor = await self._pen.execute(
-            SQL["rows"], {"plan_id": self._plan_id, "after": self._after, "hi": self._hi, "most": most}
-        )
+        while not (claims := await self._next(most)):
+            taken = await (await self._pen.execute(SQL["take_next"], self._turn)).fetchone()
+            if taken is None:
+                break
+            self._after, self._hi = taken[0] - 1, taken[1]
+        return claims
+
+    async def _next(self, most: int) -> list[Claim]:
+        values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": most}
         claims = []
-        async for position, key, epoch, target, subject, text, html, payload, amount_minor, digest in cursor:
+        async for position, key, epoch, *content, digest in await self._pen.execute(SQL["rows"], values):
             self._after = position
-            claims.append(Claim(key, epoch, Content(target, subject, text, html, payload, amount_minor), digest))
+            claims.append(Claim(key, epoch, Content(*content), digest))
         return claims
 
 
 @contextlib.asynccontextmanager
-async def _held(chunk_id: int, workplace: Workplace) -> AsyncIterator[None]:
-    """Renew the lease while the work goes on."""
+async def _alive(workplace: Workplace, turn: dict[str, Any]) -> AsyncIterator[None]:
+    """Renew the leases of this turn while the work goes on."""
 
     async def renew() -> None:
         pen = await workplace.pen("renewing")
         while True:
             await asyncio.sleep(LEASE / 3)
-            await pen.execute(SQL["renew"], {"chunk_id": chunk_id, "worker": workplace.worker, "lease": LEASE})
+            await pen.execute(SQL["renew"], turn)
 
     renewing = asyncio.create_task(renew())
     try:

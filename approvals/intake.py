@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
+from approvals.errors import Refused
 from approvals.incoming import FIELDS, MOST_ERRORS, NewRow, RowError, columns_of, errors_of
 
 LONGEST_LINE = 1_000_000  # bytes of one line of NDJSON, or of one record of CSV
@@ -21,7 +22,7 @@ csv.field_size_limit(LONGEST_LINE)
 type Item = NewRow | RowError
 
 
-class RowsRefused(Exception):
+class RowsRefused(Refused):
     """A load with errors; nothing of it was kept. `errors` holds the first of them, `count` says how many there are."""
 
     def __init__(self, errors: list[RowError], count: int) -> None:
@@ -73,7 +74,7 @@ def read_csv(chunks: Iterable[bytes]) -> Iterator[Item]:
     try:
         for cells in reader:
             began = source.next_record()
-            if not cells:
+            if not any(cell.strip() for cell in cells):
                 continue
             if header is None:
                 header = cells

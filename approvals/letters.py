@@ -1,195 +1,171 @@
-"""What a letter holds, told to the person who reads it: links with their real hosts, remote pictures, characters that do not draw.
-
-Pure. Nothing here changes what is sent; it only shows it.
-"""
+"""What can be wrong with one finished letter or one target, seen by itself. Pure; `approvals.checks` runs it over a plan."""
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from collections.abc import Iterator
+from html import unescape
 from urllib.parse import urlsplit
 
 import idna
-import nh3
 
-SAFE_SCHEMES = frozenset({"https", "mailto", "tel"})
-# A visible text that a reader takes for an address: a host with a dot and letters at its end, whatever stands around it.
-LOOKS_LIKE_A_HOST = re.compile(r"(?:https?://)?((?:[^\s/@:<>()]+\.)+[^\W\d_]{2,})(?=[/:?#\s]|$)", re.IGNORECASE)
-LINK_IN_TEXT = re.compile(r"https?://[^\s<>\"')\]]+", re.IGNORECASE)
+FEW_CHARACTERS = 10  # visible ones, below which a letter is as good as empty
+LARGE_PART = 100_000  # bytes of HTML or text: mail programs cut letters at about 102 kB
 
-TAGS = (nh3.ALLOWED_TAGS - {"a", "area", "map"}) | {"a", "font", "style", "u"}
-ATTRIBUTES = {
-    "*": {"style", "class", "dir", "lang", "align", "valign", "width", "height", "bgcolor", "color", "title"},
-    "img": {"src", "alt", "border"},
-    "table": {"cellpadding", "cellspacing", "border", "role"},
-    "td": {"colspan", "rowspan"},
-    "th": {"colspan", "rowspan", "scope"},
-    "font": {"face", "size"},
-    "ol": {"start", "type"},
-}
+# Bracketed capitals that people do write: a tag in front of a subject, not a hole in a template.
+TAGS = "URGENT|IMPORTANT|EXTERNAL|INTERNAL|ACTION REQUIRED|REMINDER|UPDATE|INFO|FYI|NEW|OK|SIC|RFC|PDF"
+# A sign that is quick to look for, and what makes it a placeholder.
+PLACEHOLDERS = [
+    ("{{", re.compile(r"\{\{")),
+    ("}}", re.compile(r"\}\}")),
+    ("{%", re.compile(r"\{%")),
+    ("[", re.compile(rf"\[(?!(?:{TAGS})\])[A-Z][A-Z_ ]{{0,60}}[A-Z]\]")),  # [NAME], [FIRST NAME]
+    ("<<", re.compile(r"<< ?\w[\w .-]{0,60}>>")),  # <<name>>
+    ("&lt;&lt;", re.compile(r"&lt;&lt; ?\w[\w .-]{0,60}&gt;&gt;")),
+    ("%", re.compile(r"%[A-Z][A-Z_]{2,60}[0-9]{0,4}%")),  # %FIRST_NAME%, and not %C3% of an address
+]
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+MARKUP = re.compile(r"<[^<>]*>")
+ENOUGH = re.compile(rf"(?:\s*\S){{{FEW_CHARACTERS}}}")
+HEADER_BREAK = re.compile(r"[\r\n\0]")
 
+LINK_ENDS = re.compile(r"</[aA]\s*+>")
+LINK_BEGINS = re.compile(r"<[aA](?=[\s>/])")
+TAG = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""")
+HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
+HOST = re.compile(r"(?<![\w-])((?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24})(?![\w-])")
+FILE_ENDINGS = frozenset({"pdf", "html", "htm", "docx", "doc", "xlsx", "csv", "txt", "zip", "png", "jpg", "jpeg", "gif"})
 
-@dataclass(frozen=True)
-class Piece:
-    """Some text, or one character that does not draw: then `mark` is its code point and `name` says what it is."""
-
-    text: str
-    mark: str = ""
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Link:
-    """One link: what the reader sees, where it goes, and why to look twice."""
-
-    text: str
-    href: str
-    host: str  # in its xn-- form; empty where the link names none
-    spelled: str  # the host as it is written, where that differs
-    warnings: tuple[str, ...]
+# Latin letter: letters of other scripts that look like it. NFKC has folded full-width and styled letters before.
+LOOK_ALIKES = {
+    "a": "аαɑ", "b": "ьƅ", "c": "сϲ", "d": "ԁ", "e": "еҽ", "g": "ɡց", "h": "һհ", "i": "іιı", "j": "јϳ", "k": "кκ", "l": "ӏⅼ",
+    "m": "м", "n": "ոп", "o": "оοօ", "p": "рρ", "q": "ԛզ", "r": "гᴦ", "s": "ѕꜱ", "t": "тτ", "u": "ս", "v": "νѵ", "w": "ԝω",
+    "x": "хχ", "y": "уγү", "z": "ᴢ",
+}  # fmt: skip
+FOLD = str.maketrans({other: latin for latin, others in LOOK_ALIKES.items() for other in others})
 
 
-@dataclass
-class Sight:
-    """What an HTML letter shows and what it would fetch."""
+def faults_of(subject: str, text: str, html: str, payload: object = None) -> Iterator[str]:
+    """The codes of all that is wrong with one letter, whatever its channel; each at most once."""
+    strings = [subject, text, html, *_strings(payload)]
+    if any(_has_placeholder(string) for string in strings):
+        yield "unresolved_placeholder"
+    if HEADER_BREAK.search(subject):
+        yield "line_break_in_subject"
+    if any(has_invisible(string) for string in strings):
+        yield "invisible_characters"
+    if html and misleading_links(html):
+        yield "link_text_names_another_host"
+    if payload is None and is_empty(text, html):
+        yield "empty_letter"
+    elif payload is None and not ENOUGH.match(text) and not ENOUGH.match(visible(html)):
+        yield "near_empty_letter"
+    if len(text) > LARGE_PART or len(html) > LARGE_PART:
+        yield "oversize"
 
-    links: list[Link] = field(default_factory=list)
-    pictures: list[str] = field(default_factory=list)  # remote ones, never fetched here
+
+def is_empty(text: str, html: str) -> bool:
+    """True when there is nothing to read and nothing to see."""
+    return not text.strip() and not html.strip()
 
 
-def is_hidden(character: str) -> bool:
-    """True for characters that draw nothing, or that change the order of others: by Unicode property, not by a list."""
-    if character in "\n\r\t ":
-        return False
-    category = unicodedata.category(character)
-    if category in {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"}:
-        return True
-    # Letters and marks that Unicode names as fillers, blanks or selectors draw nothing either.
-    name = unicodedata.name(character, "")
-    return name.endswith(("FILLER", "PATTERN BLANK")) or "VARIATION SELECTOR" in name or name.startswith("COMBINING GRAPHEME")
+def visible(html: str) -> str:
+    """The text of an HTML part: no markup, no style sheets, entities resolved."""
+    return unescape(MARKUP.sub(" ", without_styles(html))) if html else ""
 
 
-def pieces(text: str) -> list[Piece]:
-    """The text, cut at every hidden character."""
-    found: list[Piece] = []
-    start = 0
-    for at, character in enumerate(text):
-        if is_hidden(character):
-            if start < at:
-                found.append(Piece(text[start:at]))
-            found.append(Piece("", f"U+{ord(character):04X}", unicodedata.name(character, "unnamed character").lower()))
-            start = at + 1
-    if start < len(text):
-        found.append(Piece(text[start:]))
+def without_styles(html: str) -> str:
+    """HTML without its style sheets and comments, in one pass however it is written."""
+    for begin, end in (("<style", "</style"), ("<!--", "-->")):
+        lower = html.lower()
+        if len(lower) != len(html) or begin not in lower:
+            continue  # a letter whose small form is longer moves everything behind it: leave such a rarity as it is
+        kept, at = [], 0
+        while (start := lower.find(begin, at)) >= 0:
+            kept.append(html[at:start])
+            stop = lower.find(end, start)
+            at = stop + len(end) if stop >= 0 else len(html)
+        html = "".join([*kept, html[at:]])
+    return html
+
+
+def has_invisible(text: str) -> bool:
+    """True when `text` holds characters that do not draw or that reorder: category Cf, and controls but line breaks and tabs."""
+    if text.isascii():
+        return bool(CONTROL.search(text))
+    return any(unicodedata.category(character) in {"Cf", "Cc"} for character in set(text) - {"\n", "\r", "\t"})
+
+
+def misleading_links(html: str) -> list[tuple[str, str]]:
+    """Links whose visible text names one host and whose address another, as (host in the text, host of the link)."""
+    found = []
+    for before_end in LINK_ENDS.split(html)[:-1]:
+        begins = [match.end() for match in LINK_BEGINS.finditer(before_end)]
+        tag = TAG.match(before_end, begins[-1]) if begins else None
+        address = HREF.search(tag[0]) if tag else None
+        if tag and address and (real := _host_of(unescape(next(filter(None, address.groups()), "")))):
+            shown = [_plain_host(name) for name in HOST.findall(visible(before_end[tag.end() :]))]
+            found += [(name, real) for name in shown if _is_host(name) and not _belongs(real, name)]
     return found
 
 
-def hidden_count(*texts: str) -> int:
-    """How many hidden characters there are in all of `texts`."""
-    return sum(is_hidden(character) for text in texts for character in text)
+def skeleton(target: str) -> str:
+    """What a target looks like: two different targets with one skeleton are easily taken for each other."""
+    local, at, domain = target.rpartition("@")
+    return f"{_folded(local)}{at}{_folded(_unicode_domain(domain) if at else domain)}"
 
 
-def for_preview(html: str) -> str:
-    """The HTML as the sandboxed frame shows it: no scripts, forms, frames, and no picture or link that leads out."""
-    return nh3.clean(
-        html,
-        tags=set(TAGS),
-        attributes={tag: set(names) for tag, names in ATTRIBUTES.items()},
-        clean_content_tags={"script", "title"},
-        attribute_filter=_keep,
-        url_schemes={"data"},
-        link_rel=None,
-    )
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().translate(FOLD)
 
 
-def _keep(tag: str, name: str, value: str) -> str | None:
-    if name == "src":
-        return value if value.lower().startswith("data:image/") else None
-    return value
-
-
-def look(html: str, text: str = "") -> Sight:
-    """The links and remote pictures of a letter, in the order in which they stand."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    reader.sight.links += [link_of(href, href) for href in LINK_IN_TEXT.findall(text)]
-    return reader.sight
-
-
-def link_of(href: str, text: str) -> Link:
-    """One link, with the host decoded and compared with what the reader sees."""
+def _unicode_domain(domain: str) -> str:
+    if "xn--" not in domain:
+        return domain
     try:
-        parts = urlsplit(href.strip())
-        scheme, spelled = parts.scheme.lower(), (parts.hostname or "")
-    except ValueError:
-        return Link(text, href, "", "", ("cannot be read as a link",))
-    host = _ascii(spelled)
-    warnings = []
-    if scheme not in SAFE_SCHEMES:
-        warnings.append(f"{scheme or 'no scheme'}: only https, mailto and tel are expected")
-    if parts.username or parts.password:
-        warnings.append("a name before the host hides where it goes")
-    if host.startswith("xn--") or ".xn--" in host:
-        warnings.append("international letters in the host")
-    seen = LOOKS_LIKE_A_HOST.search(text.strip())
-    if seen and host and not _same(_ascii(seen[1]), host):
-        warnings.append(f"the text shows {seen[1]}")
-    return Link(text.strip(), href, host, spelled if spelled != host else "", tuple(warnings))
-
-
-def _ascii(host: str) -> str:
-    try:
-        return idna.encode(host.rstrip("."), uts46=True).decode().lower() if host else ""
+        return idna.decode(domain)
     except idna.IDNAError:
-        return host.lower()
+        return domain
 
 
-def _same(seen: str, real: str) -> bool:
-    return seen.removeprefix("www.") == real.removeprefix("www.")
+def _has_placeholder(text: str) -> bool:
+    for sign, placeholder in PLACEHOLDERS:
+        # Style sheets of letters are full of double braces: `@media print{.x{color:red}}`.
+        if sign in text and placeholder.search(text) and ("<" not in text or placeholder.search(without_styles(text))):
+            return True
+    return False
 
 
-class _Reader(HTMLParser):
-    """Collects links with their visible text, and whatever would be fetched."""
+def _strings(value: object) -> Iterator[str]:
+    """Every text inside a JSON value, names of fields included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _strings(item)
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.sight = Sight()
-        self._href: str | None = None
-        self._text: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        if tag in {"a", "area"} and "href" in values:
-            self._end_link()
-            self._href, self._text = values["href"], [values.get("alt", "")]
-        for name in ("src", "background", "srcset", "poster"):
-            if values.get(name) and not values[name].lower().startswith(("data:", "cid:")):
-                self.sight.pictures.append(values[name])
-        if tag == "link" and values.get("href"):
-            self.sight.pictures.append(values["href"])
-        self._fetches(values.get("style", ""))
+def _host_of(address: str) -> str:
+    """The host a link leads to; of a mail link, the domain of its first address. Empty where there is none."""
+    try:
+        parts = urlsplit(address.strip())
+        host = parts.path.split("?")[0].rpartition("@")[2] if parts.scheme.lower() == "mailto" else parts.hostname or ""
+    except ValueError:
+        return "an address that cannot be read"
+    return _plain_host(host)
 
-    def handle_data(self, data: str) -> None:
-        if self._href is not None:
-            self._text.append(data)
-        if self.cdata_elem == "style":
-            self._fetches(data)
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "a":
-            self._end_link()
+def _plain_host(host: str) -> str:
+    return _unicode_domain(host.lower().rstrip(".")).removeprefix("www.")
 
-    def close(self) -> None:
-        super().close()
-        self._end_link()
 
-    def _end_link(self) -> None:
-        if self._href is not None:
-            self.sight.links.append(link_of(self._href, "".join(self._text)))
-        self._href = None
+def _is_host(name: str) -> bool:
+    return name.rpartition(".")[2] not in FILE_ENDINGS
 
-    def _fetches(self, style: str) -> None:
-        self.sight.pictures += [
-            found for found in re.findall(r"url\(\s*['\"]?([^'\")\s]+)", style, re.IGNORECASE) if not found.startswith("data:")
-        ]
+
+def _belongs(real: str, shown: str) -> bool:
+    """True when the link leads to the shown host or to a part of it (`shop.example.com` for "example.com")."""
+    return real == shown or real.endswith(f".{shown}")

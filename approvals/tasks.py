@@ -24,10 +24,10 @@ def announce() -> int:
 
 @shared_task(name="approvals.look_at")
 def look_at(chunk_id: int) -> None:
-    """Work on one chunk for one turn, and have it looked at again when there is more to do."""
+    """Work for one turn, starting at this chunk, and have what is left looked at again."""
     workplace = here()
-    if workplace.run(work_on(chunk_id, workplace)):
-        look_at.delay(chunk_id)
+    for left in workplace.run(work_on(chunk_id, workplace)):
+        look_at.delay(left)
 
 
 @receiver(chunks_are_due)

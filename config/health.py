@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 GUARDS = (
     "effect_is_born_pending",
     "effect_follows_the_arrows",
+    "effect_keeps_its_identity",
+    "final_effect_never_changes",
     "effect_leaves_a_trail",
     "effect_is_never_deleted",
     "entry_is_written_once",

@@ -1,6 +1,5 @@
 """`python -m config.up`: all of Signoff on this machine, until Ctrl-C."""
 
-import importlib.util
 import os
 import signal
 import sys
@@ -66,14 +65,14 @@ def _start(stack: Stack) -> None:
         stack.run("manage.py", "migrate", "--no-input", name="migrate")
     with _step("Demo mailbox"):
         mailbox = stack.mailbox()
-    story = ""
-    if importlib.util.find_spec("config.demo_world"):
-        with _step("Demo workspace"):
-            story = stack.run("-m", "config.demo_world", name="demo_world")
+    with _step("Demo workspace"):
+        story = stack.run("-m", "config.demo.world", name="demo_world")
     with _step("Web, worker and beat"):
         for name in PROCESSES:
             stack.start(name)
         address = stack.wait_for_web()
+    with _step("Demo plan"):
+        story += stack.run("-m", "config.demo.propose", address, name="demo_plan")
     CONSOLE.print(f"\nSignoff is at [bold]{address}[/bold]   Mail it sends is at {mailbox}   Logs: {stack.home.log}")
     CONSOLE.print(story.rstrip(), markup=False)
     CONSOLE.print("Ctrl-C ends all of it.\n")

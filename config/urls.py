@@ -3,9 +3,16 @@
 from django.urls import include, path
 
 from config import health
+from runs.api.api import api
 
 urlpatterns = [
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("accounts/", include("allauth.urls")),
+    path("api/v1/", api.urls),
+    path("", include("accounts.urls")),
+    path("<slug:workspace>/", include("approvals.urls")),
+    path("<slug:workspace>/", include("runs.urls")),
+    path("<slug:workspace>/", include("effects.urls")),
+    path("<slug:workspace>/", include("audit.urls")),
 ]

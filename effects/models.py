@@ -58,11 +58,6 @@ class Effect(models.Model):
     reserved_at = models.DateTimeField(db_default=Now())
     deadline = models.DateTimeField()  # past it, nobody is still making this call
 
-    reply_kind = models.CharField(max_length=10, null=True)
-    reply = models.BinaryField(null=True)
-    reply_note = models.TextField(blank=True)
-    replied_at = models.DateTimeField(null=True)
-
     receipt = models.TextField(blank=True)
     reason = models.TextField(blank=True)
     evidence = models.TextField(blank=True)
@@ -102,11 +97,34 @@ class Effect(models.Model):
     def __str__(self) -> str:
         return f"{self.tool} to {self.target} ({self.state})"
 
+    @property
+    def reply(self) -> "KeptReply | None":
+        """What the provider answered, if anything was kept. Lists fetch it with `select_related("kept_reply")`."""
+        return getattr(self, "kept_reply", None)
+
+
+class KeptReply(models.Model):
+    """The raw reply to one call, committed before anybody read it. A row of its own, written once: settling copies no bytes.
+
+    No foreign key is checked at each insert: effects are never deleted, and only the pen writes here.
+    """
+
+    effect = models.OneToOneField(
+        Effect, on_delete=models.PROTECT, primary_key=True, related_name="kept_reply", db_constraint=False
+    )
+    kind = models.CharField(max_length=10)  # answered, lost, not sent, withheld
+    raw = models.BinaryField()
+    note = models.TextField(blank=True)  # our own word on it
+    at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.kind
+
 
 class Event(models.Model):
     """One arrow taken by one effect; written by a trigger, so that no caller can forget it."""
 
-    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="events")
+    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="events", db_constraint=False)
     at = models.DateTimeField(db_default=Now())
     before = models.CharField(max_length=10)
     after = models.CharField(max_length=10)

@@ -36,7 +36,7 @@ class Moment:
 def story(effect: Effect, opened: list[Epoch]) -> list[Moment]:
     """Every moment of one effect, oldest first. Two queries, for the trail and the look-ups."""
     moments = [_reserved(effect)]
-    if effect.replied_at:
+    if effect.reply:
         moments.append(_replied(effect))
     moments += [_moved(event) for event in effect.events.order_by("id")[:200]]
     moments += [_asked(look_up) for look_up in effect.look_ups.defer("raw").order_by("-id")[:200]]

@@ -21,11 +21,6 @@ from effects.workplace import Workplace
 MOST = 200  # rows of one sweep
 AT_ONCE = 16  # look-ups in flight
 
-OPEN_ROW = """
-    SELECT id, state, channel_id, key, epoch, deadline, settled_at, reply_kind, reply, reply_note, now()
-    FROM effects_effect WHERE id = ANY(%s) AND state IN ('pending', 'unknown')
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
@@ -115,7 +110,9 @@ async def _hand_over(pen: Connection, row: Overdue, *, reason: str, by: str) -> 
 
 async def _read(pen: Connection, ids: list[int]) -> list[Overdue]:
     rows = []
-    async for id, state, channel, key, epoch, deadline, settled_at, kind, raw, note, now in await pen.execute(OPEN_ROW, (ids,)):
+    async for id, state, channel, key, epoch, deadline, settled_at, kind, raw, note, now in await pen.execute(
+        ledger.SQL["read"], {"ids": ids}
+    ):
         reply = Reply(ReplyKind(kind), bytes(raw or b""), note) if kind else None
         rows.append(Overdue(id, State(state), channel, key, epoch, deadline, settled_at, reply, now))
     return rows

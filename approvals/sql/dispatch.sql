@@ -31,9 +31,20 @@ WHERE p.id = c.plan_id
   )
 RETURNING c.plan_id, c.lo, c.hi, p.workspace_id, p.channel_id, p.tool, p.event_id, p.scope, p.run_id
 
--- renew: the holder of a chunk says that it is alive.
+-- take_next: another chunk of the plan at hand, so that a worker does not stand still while the last calls of one come back.
+UPDATE approvals_chunk
+SET leased_by = %(worker)s, leased_until = now() + make_interval(secs => %(lease)s)
+WHERE id = (
+    SELECT id FROM approvals_chunk
+    WHERE plan_id = %(plan_id)s AND due_at <= now() AND (leased_until IS NULL OR leased_until < now())
+    ORDER BY lo LIMIT 1
+    FOR UPDATE SKIP LOCKED
+)
+RETURNING lo, hi
+
+-- renew: the holder of chunks says that it is alive.
 UPDATE approvals_chunk SET leased_until = now() + make_interval(secs => %(lease)s)
-WHERE id = %(chunk_id)s AND leased_by = %(worker)s
+WHERE plan_id = %(plan_id)s AND leased_by = %(worker)s
 
 -- rows: the next rows of a chunk that may be sent now. Stop, pause and expiry are looked at here, between windows.
 SELECT r.position, r.key, r.epoch, r.target, r.subject, r.text, r.html, r.payload, r.amount_minor, r.content_digest
@@ -47,12 +58,12 @@ WHERE o.plan_id = %(plan_id)s AND o.position > %(after)s AND o.position <= %(hi)
 ORDER BY o.position
 LIMIT %(most)s
 
--- put_back: the chunk is free again, and due when the first of its rows wants to be sent or looked at; never, once all are final.
+-- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at; never, once all are final.
 UPDATE approvals_chunk c
 SET leased_by = '', leased_until = NULL, announced_at = NULL,
     due_at = CASE WHEN EXISTS (SELECT FROM approvals_plan p WHERE p.id = c.plan_id AND p.state = 'approved') THEN (
         SELECT min(CASE WHEN o.recheck THEN now() + make_interval(secs => %(recheck)s) ELSE o.send_at END)
         FROM approvals_outlook o
         WHERE o.plan_id = c.plan_id AND o.position BETWEEN c.lo AND c.hi) END
-WHERE c.id = %(chunk_id)s AND c.leased_by = %(worker)s
-RETURNING due_at IS NOT NULL AND due_at <= now()
+WHERE c.plan_id = %(plan_id)s AND c.leased_by = %(worker)s
+RETURNING id, due_at IS NOT NULL AND due_at <= now()

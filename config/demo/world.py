@@ -44,8 +44,8 @@ def build(data_dir: Path, *, rate: str) -> World:
     from django.db import transaction
 
     from accounts.models import Membership, User, Workspace
-    from accounts.tokens import issue
     from audit.chain import Actor
+    from audit.people import add_token
 
     command = Actor("command", None, "make up")
     if path_in(data_dir).exists() and Workspace.objects.filter(slug=WORKSPACE).exists():
@@ -61,7 +61,7 @@ def build(data_dir: Path, *, rate: str) -> World:
             passwords[email] = password
         _point_at_mailbox(workspace, rate=rate, by=command)
         owner = User.objects.get(email="bob@nordlicht.example")
-        _, secret = issue(workspace, name="bookshop agent", owner=owner, by=command)
+        _, secret = add_token(workspace, name="bookshop agent", owner=owner, by=command)
     world = World(WORKSPACE, passwords, secret)
     _keep(path_in(data_dir), json.dumps(asdict(world), indent=1))
     return world

@@ -4,23 +4,22 @@
 -- reserve: arrow a, up to a window of rows in one commit, before any call. Who loses a key gets no row back.
 INSERT INTO effects_effect (
     workspace_id, channel_id, key, epoch, attempt, state, tool, target, amount_minor, event_id, scope,
-    content_digest, plan_id, run_id, worker, deadline, reply_note, receipt, reason, evidence, settled_by
+    content_digest, plan_id, run_id, worker, deadline, receipt, reason, evidence, settled_by
 )
 SELECT
     %(workspace_id)s, %(channel_id)s, c.key, c.epoch,
     1 + coalesce((SELECT max(e.attempt) FROM effects_effect e WHERE e.key = c.key AND e.epoch = c.epoch), 0),
     'pending', %(tool)s, c.target, c.amount_minor, %(event_id)s, %(scope)s,
-    c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, statement_timestamp() + make_interval(secs => %(deadline)s), '', '', '', '', ''
+    c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, statement_timestamp() + make_interval(secs => %(deadline)s), '', '', '', ''
 FROM unnest(%(keys)s::text[], %(epochs)s::int[], %(targets)s::text[], %(amounts)s::bigint[], %(digests)s::text[])
     AS c (key, epoch, target, amount_minor, content_digest)
 ON CONFLICT DO NOTHING
 RETURNING id, key, epoch, attempt
 
--- keep: the raw reply, committed before anybody reads it.
-UPDATE effects_effect e
-SET reply_kind = k.kind, reply = k.raw, reply_note = k.note, replied_at = now()
-FROM unnest(%(ids)s::bigint[], %(kinds)s::text[], %(raws)s::bytea[], %(notes)s::text[]) AS k (id, kind, raw, note)
-WHERE e.id = k.id AND e.state = 'pending' AND e.reply_kind IS NULL
+-- keep: the raw reply, committed before anybody reads it. A reply that comes after the sweeper spoke is kept all the same.
+INSERT INTO effects_keptreply (effect_id, kind, raw, note)
+SELECT * FROM unnest(%(ids)s::bigint[], %(kinds)s::text[], %(raws)s::bytea[], %(notes)s::text[])
+ON CONFLICT DO NOTHING
 
 -- settle: arrows b, c, d, e by the worker that made the call, or by the sweeper that read a kept reply again.
 UPDATE effects_effect e
@@ -37,6 +36,11 @@ SELECT id FROM effects_effect WHERE state = 'pending' AND deadline < now() AND c
 UNION ALL
 SELECT id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()
 LIMIT %(most)s
+
+-- read: rows that nobody is working on, with the reply that was kept, if one was.
+SELECT e.id, e.state, e.channel_id, e.key, e.epoch, e.deadline, e.settled_at, k.kind, k.raw, k.note, now()
+FROM effects_effect e LEFT JOIN effects_keptreply k ON k.effect_id = e.id
+WHERE e.id = ANY(%(ids)s) AND e.state IN ('pending', 'unknown')
 
 -- prove: arrows b and f. A look-up found the effect at the provider, so it happened.
 UPDATE effects_effect

@@ -16,50 +16,51 @@ END $$;
 CREATE TRIGGER effect_is_born_pending BEFORE INSERT ON effects_effect
     FOR EACH ROW WHEN (NEW.state <> 'pending' OR NEW.epoch <> 0) EXECUTE FUNCTION effect_is_born_pending();
 
--- Life: only the nine arrows b to j; who the effect is never changes; a reply is kept once;
--- done, failed and revoked rows never change again, but for superseded_by, set once on a done row.
-CREATE FUNCTION effect_follows_the_arrows() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Every refusal below says its own sentence; the conditions stand in the triggers, so that a lawful write calls no function.
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.state IN ('done', 'failed', 'revoked') THEN
-        IF OLD.state = 'done' AND OLD.superseded_by_id IS NULL AND NEW.superseded_by_id IS NOT NULL
-           AND to_jsonb(NEW) - 'superseded_by_id' = to_jsonb(OLD) - 'superseded_by_id' THEN
-            RETURN NEW;
-        END IF;
-        RAISE EXCEPTION 'effect % is % and never changes again', OLD.id, OLD.state USING ERRCODE = 'check_violation';
-    END IF;
-    IF (NEW.id, NEW.workspace_id, NEW.channel_id, NEW.key, NEW.epoch, NEW.attempt, NEW.tool, NEW.target, NEW.amount_minor,
-        NEW.event_id, NEW.scope, NEW.content_digest, NEW.plan_id, NEW.run_id, NEW.worker, NEW.reserved_at, NEW.deadline)
-       IS DISTINCT FROM
-       (OLD.id, OLD.workspace_id, OLD.channel_id, OLD.key, OLD.epoch, OLD.attempt, OLD.tool, OLD.target, OLD.amount_minor,
-        OLD.event_id, OLD.scope, OLD.content_digest, OLD.plan_id, OLD.run_id, OLD.worker, OLD.reserved_at, OLD.deadline)
-    THEN
-        RAISE EXCEPTION 'what effect % is never changes', OLD.id USING ERRCODE = 'check_violation';
-    END IF;
-    IF OLD.reply_kind IS NOT NULL AND (NEW.reply_kind, NEW.reply, NEW.reply_note, NEW.replied_at)
-       IS DISTINCT FROM (OLD.reply_kind, OLD.reply, OLD.reply_note, OLD.replied_at) THEN
-        RAISE EXCEPTION 'the reply of effect % is kept once', OLD.id USING ERRCODE = 'check_violation';
-    END IF;
-    IF NEW.superseded_by_id IS NOT NULL THEN
-        RAISE EXCEPTION 'effect % is not done, so nothing supersedes it', OLD.id USING ERRCODE = 'check_violation';
-    END IF;
-    IF NEW.state <> OLD.state AND (OLD.state || ' ' || NEW.state) NOT IN (
-        'pending done',      -- b
-        'pending failed',    -- c
-        'pending unknown',   -- d
-        'pending stranded',  -- e
-        'unknown done',      -- f
-        'unknown failed',    -- g
-        'unknown stranded',  -- h
-        'unknown revoked',   -- i
-        'stranded revoked'   -- j
-    ) THEN
-        RAISE EXCEPTION 'no arrow leads from % to %', OLD.state, NEW.state USING ERRCODE = 'check_violation';
-    END IF;
-    RETURN NEW;
+    RAISE EXCEPTION '% % %', TG_TABLE_NAME, OLD.id, TG_ARGV[0] USING ERRCODE = 'check_violation';
 END $$;
 
-CREATE TRIGGER effect_follows_the_arrows BEFORE UPDATE ON effects_effect
-    FOR EACH ROW EXECUTE FUNCTION effect_follows_the_arrows();
+-- Life: an open effect moves only along the nine arrows b to j.
+CREATE TRIGGER effect_follows_the_arrows BEFORE UPDATE OF state ON effects_effect
+    FOR EACH ROW WHEN (
+        OLD.state <> NEW.state AND OLD.state IN ('pending', 'unknown', 'stranded')
+        AND (OLD.state || ' ' || NEW.state) NOT IN (
+            'pending done',      -- b
+            'pending failed',    -- c
+            'pending unknown',   -- d
+            'pending stranded',  -- e
+            'unknown done',      -- f
+            'unknown failed',    -- g
+            'unknown stranded',  -- h
+            'unknown revoked',   -- i
+            'stranded revoked'   -- j
+        ))
+    EXECUTE FUNCTION refuse('may not go there: no arrow leads from its state to the new one');
+
+-- What an effect is never changes: its identity, its content's digest, its origin, its reservation.
+CREATE TRIGGER effect_keeps_its_identity BEFORE UPDATE ON effects_effect
+    FOR EACH ROW WHEN (
+        (NEW.id, NEW.workspace_id, NEW.channel_id, NEW.key, NEW.epoch, NEW.attempt, NEW.tool, NEW.target, NEW.amount_minor,
+         NEW.event_id, NEW.scope, NEW.content_digest, NEW.plan_id, NEW.run_id, NEW.worker, NEW.reserved_at, NEW.deadline)
+        IS DISTINCT FROM
+        (OLD.id, OLD.workspace_id, OLD.channel_id, OLD.key, OLD.epoch, OLD.attempt, OLD.tool, OLD.target, OLD.amount_minor,
+         OLD.event_id, OLD.scope, OLD.content_digest, OLD.plan_id, OLD.run_id, OLD.worker, OLD.reserved_at, OLD.deadline))
+    EXECUTE FUNCTION refuse('is what it is: its identity never changes');
+
+-- Death: done, failed and revoked rows never change again, but for superseded_by, set once on a done row by itself.
+CREATE FUNCTION final_effect_never_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.state = 'done' AND OLD.superseded_by_id IS NULL AND NEW.superseded_by_id IS NOT NULL
+       AND to_jsonb(NEW) - 'superseded_by_id' = to_jsonb(OLD) - 'superseded_by_id' THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'effect % is % and never changes again', OLD.id, OLD.state USING ERRCODE = 'check_violation';
+END $$;
+
+CREATE TRIGGER final_effect_never_changes BEFORE UPDATE ON effects_effect
+    FOR EACH ROW WHEN (OLD.state IN ('done', 'failed', 'revoked')) EXECUTE FUNCTION final_effect_never_changes();
 
 -- The trail: every arrow taken leaves one event, whoever took it.
 CREATE FUNCTION effect_leaves_a_trail() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -88,7 +89,7 @@ END $$;
 CREATE TRIGGER epoch_supersedes_a_done_effect BEFORE INSERT ON effects_epoch
     FOR EACH ROW EXECUTE FUNCTION epoch_supersedes_a_done_effect();
 
--- What is written stays written: effects are never deleted; trail, look-ups and epochs never change either.
+-- What is written stays written: effects are never deleted; replies, trail, look-ups and epochs never change either.
 CREATE FUNCTION written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% rows are never %d', TG_TABLE_NAME, lower(TG_OP) USING ERRCODE = 'check_violation';
@@ -96,12 +97,11 @@ END $$;
 
 CREATE TRIGGER effect_is_never_deleted BEFORE DELETE ON effects_effect
     FOR EACH ROW EXECUTE FUNCTION written_once();
+CREATE TRIGGER reply_is_written_once BEFORE UPDATE OR DELETE ON effects_keptreply
+    FOR EACH ROW EXECUTE FUNCTION written_once();
 CREATE TRIGGER event_is_written_once BEFORE UPDATE OR DELETE ON effects_event
     FOR EACH ROW EXECUTE FUNCTION written_once();
 CREATE TRIGGER look_up_is_written_once BEFORE UPDATE OR DELETE ON effects_lookup
     FOR EACH ROW EXECUTE FUNCTION written_once();
 CREATE TRIGGER epoch_is_written_once BEFORE UPDATE OR DELETE ON effects_epoch
     FOR EACH ROW EXECUTE FUNCTION written_once();
-
--- Room on each page for the reply that follows the reservation, so that keeping it touches no index.
-ALTER TABLE effects_effect SET (fillfactor = 60);

@@ -71,7 +71,7 @@ def askable(channel: Channel) -> bool:
 
 
 def _reply(effect: Effect, tab: str) -> dict[str, Any]:
-    raw = bytes(effect.reply or b"")
+    raw = bytes(effect.reply.raw if effect.reply else b"")
     tab = tab if tab in TABS else "text"
     return {
         "tab": tab,
@@ -79,5 +79,5 @@ def _reply(effect: Effect, tab: str) -> dict[str, Any]:
         "size": len(raw),
         "shown": TABS[tab](raw),
         "cut": is_cut(raw, tab),
-        "kind": effect.reply_kind,
+        "kind": effect.reply and effect.reply.kind,
     }

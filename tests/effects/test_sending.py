@@ -5,7 +5,7 @@ import pytest
 from effects import ledger
 from effects.content import Content
 from effects.ledger import Claim
-from effects.models import Channel, Effect, Event, Pause
+from effects.models import Channel, Effect, Event, KeptReply, Pause
 from effects.verdicts import Reply, ReplyKind
 from effects.workplace import Workplace
 from tests import world
@@ -78,7 +78,7 @@ def test_nothing_that_listens_means_that_nothing_was_sent(workplace: Workplace) 
     channel = world.a_channel(settings={"url": "http://127.0.0.1:1/send", "timeout": 1.0})
     send(workplace, channel, claims_to("ada"))
     effect = Effect.objects.get()
-    assert (effect.state, effect.reply_kind) == ("failed", "not sent")
+    assert (effect.state, effect.reply.kind) == ("failed", "not sent")
     assert effect.retry_at is not None
 
 
@@ -95,7 +95,7 @@ def test_the_request_carries_the_identity_and_the_frozen_content(workplace: Work
 def test_the_raw_reply_is_kept_byte_for_byte(workplace: Workplace) -> None:
     with FakeHttp(otherwise=answers(200, b'{"id": "x-1",  "odd": "\xc3\xa9"}', accepted=True)) as provider:
         send(workplace, a_channel_to(provider), claims_to("ada"))
-    raw = bytes(Effect.objects.get().reply)
+    raw = bytes(Effect.objects.get().reply.raw)
     assert raw.startswith(b"HTTP/1.1 200 Said So\r\n")
     assert raw.endswith(b'{"id": "x-1",  "odd": "\xc3\xa9"}')
 
@@ -104,8 +104,8 @@ def test_what_arrived_of_a_cut_reply_is_kept(workplace: Workplace) -> None:
     with FakeHttp(otherwise=accepts_and_cuts_its_answer()) as provider:
         send(workplace, a_channel_to(provider), claims_to("ada"))
     effect = Effect.objects.get()
-    assert effect.reply_kind == "lost"
-    assert bytes(effect.reply).endswith(b'{"id": "REC')
+    assert effect.reply.kind == "lost"
+    assert bytes(effect.reply.raw).endswith(b'{"id": "REC')
 
 
 def test_pending_is_on_disk_before_the_provider_hears_of_it(workplace: Workplace) -> None:
@@ -129,7 +129,9 @@ def test_the_raw_reply_is_on_disk_before_it_is_read(workplace: Workplace, monkey
     read = sending.verdict_of
 
     def read_after_looking(reply: Reply, provider: object) -> object:
-        kept.extend(outside("SELECT state, reply = %s FROM effects_effect", reply.raw))
+        kept.extend(
+            outside("SELECT state, raw = %s FROM effects_effect e JOIN effects_keptreply k ON k.effect_id = e.id", reply.raw)
+        )
         return read(reply, provider)  # type: ignore[arg-type]
 
     monkeypatch.setattr(sending, "verdict_of", read_after_looking)
@@ -147,7 +149,7 @@ def test_changed_content_is_stopped_before_the_socket(workplace: Workplace) -> N
         send(workplace, a_channel_to(provider), [forged, a_claim("bo@example.com")])
         assert provider.calls == {"bo@example.com": 1}
     effect = Effect.objects.get(target="ada@example.com")
-    assert (effect.state, effect.reply_kind, effect.retry_at) == ("failed", "withheld", None)
+    assert (effect.state, effect.reply.kind, effect.retry_at) == ("failed", "withheld", None)
     assert "not what was approved" in effect.reason
 
 
@@ -157,7 +159,7 @@ def test_a_claim_that_waited_too_long_is_not_sent(workplace: Workplace, monkeypa
         send(workplace, a_channel_to(provider), claims_to("ada"))
         assert not provider.calls
     effect = Effect.objects.get()
-    assert (effect.state, effect.reply_kind) == ("failed", "not sent")
+    assert (effect.state, effect.reply.kind) == ("failed", "not sent")
     assert effect.retry_at is not None
 
 
@@ -259,5 +261,5 @@ def test_a_rate_spaces_calls_over_all_workers(workplace: Workplace) -> None:
 
 
 def test_kinds_of_replies_fit_their_column() -> None:
-    width = Effect._meta.get_field("reply_kind").max_length or 0
+    width = KeptReply._meta.get_field("kind").max_length or 0
     assert all(len(kind) <= width for kind in ReplyKind)

@@ -51,7 +51,7 @@ def test_the_queue_id_is_the_receipt_and_the_conversation_is_kept(workplace: Wor
         send(workplace, a_channel_to(relay), claims_to("ada"))
     effect = Effect.objects.get()
     assert effect.receipt == "Q1"
-    assert [line.split(" ")[0] for line in bytes(effect.reply).decode().splitlines()] == ["mail", "rcpt", "data", "dot"]
+    assert [line.split(" ")[0] for line in bytes(effect.reply.raw).decode().splitlines()] == ["mail", "rcpt", "data", "dot"]
 
 
 def test_the_message_is_the_frozen_letter(workplace: Workplace) -> None:
@@ -90,4 +90,4 @@ def test_a_relay_that_is_not_there_means_not_sent(workplace: Workplace) -> None:
     channel = world.a_channel(provider="smtp", slug="mail", settings={"host": "127.0.0.1", "port": 1, "tls": "none"})
     send(workplace, channel, claims_to("ada"))
     effect = Effect.objects.get()
-    assert (effect.state, effect.reply_kind) == ("failed", "not sent")
+    assert (effect.state, effect.reply.kind) == ("failed", "not sent")

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from effects.models import Channel, Effect, LookUp
+from effects.models import Channel, Effect, KeptReply, LookUp
 from effects.sweeping import sweep
 from effects.workplace import Workplace
 from tests import world
@@ -57,7 +57,7 @@ def test_a_kept_reply_is_read_again_without_asking_anybody(workplace: Workplace)
     with FakeHttp() as provider:
         [done, refused] = abandoned(workplace, a_channel_to(provider), "ada", "bo")
         for effect, raw in ((done, b'HTTP/1.1 200 OK\r\n\r\n{"id": "r-1"}'), (refused, b"HTTP/1.1 422 No\r\n\r\n{}")):
-            Effect.objects.filter(pk=effect.pk).update(reply_kind="answered", reply=raw, replied_at=timezone.now())
+            KeptReply.objects.create(effect=effect, kind="answered", raw=raw)
         swept(workplace)
         assert provider.look_ups == 0
     done.refresh_from_db()

@@ -1,0 +1,23 @@
+"""What waits for the person on whose page the frame is drawn."""
+
+from typing import Any
+
+from django import template
+
+from accounts.roles import Act, may
+from approvals.queries import proposed_count
+from effects.queries import open_counts
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def what_waits(context: template.Context) -> dict[str, int]:
+    """`inbox`: all that this person may act on; `desk`: unknown and stranded effects. Empty outside a workspace."""
+    request: Any = context.get("request")
+    membership = getattr(request, "membership", None)
+    if membership is None:
+        return {}
+    desk = sum(open_counts(membership.workspace_id).values())
+    mine = proposed_count(membership.workspace_id, user_id=membership.user_id) if may(membership.role, Act.DECIDE) else 0
+    return {"inbox": mine + (desk if may(membership.role, Act.RESOLVE) else 0), "desk": desk}

@@ -1,0 +1,1 @@
+"""Pages of plans, one module per page."""
