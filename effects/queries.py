@@ -114,8 +114,8 @@ def case(workspace_id: int, pk: int) -> Case | None:
 
 def _cases(workspace_id: int) -> QuerySet[Effect]:
     asked = Prefetch("look_ups", LookUp.objects.defer("raw").order_by("-id"), to_attr="asked")
-    rows = Effect.objects.filter(workspace_id=workspace_id).defer("reply")
-    return rows.select_related("channel").prefetch_related(asked).fetch_mode(FETCH_RAISE)
+    rows = Effect.objects.filter(workspace_id=workspace_id).defer("kept_reply__raw")
+    return rows.select_related("channel", "kept_reply").prefetch_related(asked).fetch_mode(FETCH_RAISE)
 
 
 def _case(effect: Effect) -> Case:
@@ -155,7 +155,6 @@ def channels(workspace_id: int) -> QuerySet[Channel]:
 def epochs(workspace_id: int, *, key: str = "", person: str = "") -> QuerySet[Epoch]:
     """Who opened which epoch, when and why; `person` is part of a name or an address."""
     rows = Epoch.objects.filter(workspace_id=workspace_id).select_related("opened_by", "supersedes")
-    rows = rows.defer("supersedes__reply")
     if key:
         rows = rows.filter(key=key)
     if person:

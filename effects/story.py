@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from effects.models import Effect, Epoch, Event, LookUp
+from effects.models import Effect, Epoch, Event, KeptReply, LookUp
 from effects.verdicts import ReplyKind
 
 HEARD = {
@@ -37,7 +37,7 @@ def story(effect: Effect, opened: list[Epoch]) -> list[Moment]:
     """Every moment of one effect, oldest first. Two queries, for the trail and the look-ups."""
     moments = [_reserved(effect)]
     if effect.reply:
-        moments.append(_replied(effect))
+        moments.append(_replied(effect.reply))
     moments += [_moved(event) for event in effect.events.order_by("id")[:200]]
     moments += [_asked(look_up) for look_up in effect.look_ups.defer("raw").order_by("-id")[:200]]
     moments += [_superseded(epoch) for epoch in opened if epoch.supersedes_id == effect.pk]
@@ -49,11 +49,11 @@ def _reserved(effect: Effect) -> Moment:
     return Moment(effect.reserved_at, "reserved", title, by=effect.worker)
 
 
-def _replied(effect: Effect) -> Moment:
-    title = HEARD.get(ReplyKind(effect.reply_kind), "The call ended") if effect.reply_kind else "The call ended"
-    size = len(effect.reply or b"")
-    words = [f"{size:,} bytes kept" if size else "", effect.reply_note]
-    return Moment(effect.replied_at or effect.reserved_at, "reply", title, text="; ".join(filter(None, words)))
+def _replied(reply: KeptReply) -> Moment:
+    title = HEARD.get(ReplyKind(reply.kind), "The call ended")
+    size = len(reply.raw)
+    words = [f"{size:,} {'byte' if size == 1 else 'bytes'} kept" if size else "", reply.note]
+    return Moment(reply.at, "reply", title, text="; ".join(filter(None, words)))
 
 
 def _moved(event: Event) -> Moment:

@@ -78,24 +78,26 @@ def _story(stack: Stack) -> int:
     stack.start("worker")
     tell("the worker was started again")
     _wait("all rows to settle or to reach a person", lambda: not _under_way(agent, plan))
-    _resolve_unknowns(address, people, agent, plan)
+    _resolve_unknowns(address, people, agent, plan, mailbox)
     return _tally(agent, plan, _count(mailbox)["by_recipient"])
 
 
-def _resolve_unknowns(address: str, people: world.World, agent: Agent, plan: int) -> None:
-    """What nobody can know is for a person. Dana takes the mailbox's word, which the look-ups brought, and answers for it."""
-    if not agent.get(f"plans/{plan}")["counts"]["unknown"]:
+def _resolve_unknowns(address: str, people: world.World, agent: Agent, plan: int, mailbox: str) -> None:
+    """What nobody can know is for a person: Dana looks into the mailbox herself, and answers for what she rules."""
+    unknown = [row for row in _rows(agent, plan) if row["state"] == "unknown"]
+    if not unknown:
         tell("no row was left unknown: look-ups proved what had arrived before the crash")
         return
+    tell(f"{len(unknown)} rows are unknown: reserved before the crash, and look-ups did not find them")
     dana = Person(address, "dana@nordlicht.example", people.passwords["dana@nordlicht.example"])
-    unknown = [row for row in _rows(agent, plan) if row["state"] == "unknown"]
-    tell(f"{len(unknown)} rows are unknown: reserved before the crash, and not found in the mailbox since")
+    arrived = _count(mailbox)["by_recipient"]
     for row in unknown:
-        desk = f"/{people.workspace}/effects/{row['effect_id']}/"
-        reason = "The worker was killed, and look-ups through the settle window did not find it in the mailbox."
-        words = {"to": "failed", "again": "on", "reason": reason, "evidence": "the mailbox", "state": "unknown"}
-        dana.submit(desk + "resolution/", words, page=desk)
-    tell("Dana resolved each as not delivered, with her reason, and asked for one more attempt")
+        page = f"/{people.workspace}/effects/{row['effect_id']}/"
+        words = {"to": "failed", "again": "on", "reason": "The worker was killed before it wrote the letter.", "state": "unknown"}
+        if arrived.get(row["target"]):
+            words |= {"to": "done", "again": "", "reason": "The letter is in the mailbox."}
+        dana.submit(page + "resolution/", words | {"evidence": "looked into the mailbox"}, page=page)
+    tell("Dana looked into the mailbox and resolved each, with her reason; what was not there is sent once more")
     _wait("the last letters", lambda: not _under_way(agent, plan))
 
 

@@ -35,7 +35,7 @@ class Agent:
         plan = self.post(
             "plans",
             {
-                "run_id": str(run["id"]),
+                "run_id": run["id"],
                 "title": title,
                 "tool": "send_email",
                 "channel": "letters",

@@ -6,6 +6,7 @@ The raw reply is the relay's side of the conversation, a line for each phase: `m
 """
 
 import asyncio
+import json
 import re
 import socket
 from typing import ClassVar
@@ -125,7 +126,7 @@ class Smtp:
                 raw = await response.content.read(100_000)
                 if response.status == 404:
                     return Sighting(Answer.ABSENT, raw=raw)
-                receipt = (await response.json()).get(self._account.settings["receipt_field"], "")
+                receipt = json.loads(raw).get(self._account.settings["receipt_field"], "")
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
             return Sighting(Answer.INCONCLUSIVE, raw=f"{type(error).__name__}: {error}".encode())
         if response.status == 200 and isinstance(receipt, str) and receipt:

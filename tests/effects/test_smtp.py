@@ -2,14 +2,17 @@
 
 import email
 import email.policy
+from urllib.parse import unquote
 
 import pytest
 
 from effects.models import Channel, Effect
+from effects.providers.letters import message_id
+from effects.sweeping import sweep
 from effects.workplace import Workplace
 from tests import world
 from tests.effects.pens import a_claim, claims_to, send
-from tests.fakes import FakeRelay, MailBehaviour
+from tests.fakes import Behaviour, FakeHttp, FakeRelay, MailBehaviour, answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,8 +31,9 @@ TABLE = {
 }
 
 
-def a_channel_to(relay: FakeRelay) -> Channel:
-    return world.a_channel(provider="smtp", slug="mail", settings=relay.settings | {"port": relay.port, "timeout": 1.0})
+def a_channel_to(relay: FakeRelay, **settings: object) -> Channel:
+    typed = {"port": relay.port, "timeout": 1.0} | settings
+    return world.a_channel(provider="smtp", slug="mail", settings=relay.settings | typed)
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -72,8 +76,6 @@ def test_a_second_attempt_carries_the_same_message_id(workplace: Workplace) -> N
         relay.behaviours.clear()
         send(workplace, channel, claims_to("ada"))
         [raw] = relay.messages
-    from effects.providers.letters import message_id
-
     second = Effect.objects.get(attempt=2)
     assert second.state == "done"
     assert message_id(second.key, 0, sender="Ada <ada@acme.example>").encode() in raw
@@ -91,3 +93,29 @@ def test_a_relay_that_is_not_there_means_not_sent(workplace: Workplace) -> None:
     send(workplace, channel, claims_to("ada"))
     effect = Effect.objects.get()
     assert (effect.state, effect.reply.kind) == ("failed", "not sent")
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "answered"),
+    [
+        (answers(200, b'{"id": "Q77"}'), "done", "found"),
+        (answers(404, b"{}"), "unknown", "absent"),
+        (answers(200, b"not json"), "unknown", "inconclusive"),
+        (answers(500), "unknown", "inconclusive"),
+    ],
+    ids=["found", "absent", "garbage", "broken"],
+)
+def test_a_lost_letter_is_looked_up_by_its_message_id(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch, answer: Behaviour, state: str, answered: str
+) -> None:
+    asked: list[str] = []
+    with FakeRelay() as relay, FakeHttp() as archive:
+        monkeypatch.setattr(archive, "_found", lambda path: asked.append(unquote(path)) or answer)
+        relay.behaviours["ada@example.com"] = MailBehaviour(drops="dot")
+        channel = a_channel_to(relay, lookup_url=f"http://127.0.0.1:{archive.port}/look?id={{message_id}}", settle_window=0.0)
+        send(workplace, channel, claims_to("ada"))
+        workplace.run(sweep(workplace))
+    effect = Effect.objects.get()
+    assert asked == [f"/look?id={message_id(effect.key, 0, sender='Ada <ada@acme.example>')}"]
+    assert (effect.state, effect.look_ups.get().answer) == (state, answered)
+    assert effect.receipt == ("Q77" if state == "done" else "")
