@@ -4,7 +4,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.http import HttpRequest
 
 
-class ClosedDoor(DefaultAccountAdapter):  # type: ignore[misc]
+class ClosedDoor(DefaultAccountAdapter):
     """The account adapter: sign-up is closed."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

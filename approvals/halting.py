@@ -72,5 +72,21 @@ def _needs_a_reason(reason: str) -> None:
         raise Refused("Say why: the reason stands in the record.")
 
 
-def _record(act: str, plan: Plan, *, by: Human, reason: str, **change: dict[str, str]) -> None:
-    chain.append(act, workspace_id=plan.workspace_id, by=by.actor, on=("plan", plan.pk, plan.title), reason=reason, **change)
+def _record(
+    act: str,
+    plan: Plan,
+    *,
+    by: Human,
+    reason: str,
+    before: dict[str, str] | None = None,
+    after: dict[str, str] | None = None,
+) -> None:
+    chain.append(
+        act,
+        workspace_id=plan.workspace_id,
+        by=by.actor,
+        on=("plan", plan.pk, plan.title),
+        reason=reason,
+        before=before,
+        after=after,
+    )

@@ -33,7 +33,7 @@ def plans_of(run: Run) -> list[Plan]:
 def effects_of(run: Run, *, most: int = 26) -> list[Effect]:
     """The newest effects that bear the run's name."""
     rows = Effect.objects.filter(workspace_id=run.workspace_id, run_id=str(run.pk)).exclude(run_id="")
-    rows = rows.select_related("channel").defer("reply").order_by("-id")
+    rows = rows.select_related("channel").order_by("-id")
     return list(rows.fetch_mode(FETCH_RAISE)[:most])
 
 

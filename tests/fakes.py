@@ -121,7 +121,12 @@ class FakeHttp(Server):
     def settings(self) -> dict[str, str]:
         """Settings of a channel that sends here."""
         base = f"http://127.0.0.1:{self.port}"
-        return {"url": f"{base}/send", "lookup_url": f"{base}/look?key={{key}}&epoch={{epoch}}", "timeout": "2", "settle_window": "0"}
+        return {
+            "url": f"{base}/send",
+            "lookup_url": f"{base}/look?key={{key}}&epoch={{epoch}}",
+            "timeout": "2",
+            "settle_window": "0",
+        }
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:

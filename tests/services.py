@@ -10,12 +10,13 @@ import os
 import secrets
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
 from config import embedded
 
-_started: list[embedded.Services] = []
+_started: list[tuple[embedded.Services, str]] = []
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,7 +36,7 @@ def _start(*, postgres: bool, valkey: bool) -> None:
     folder = tempfile.mkdtemp(prefix="signoff-tests-")
     os.chmod(folder, 0o755)  # the servers' own account must be able to enter
     services = embedded.start(folder, postgres=postgres, valkey=valkey, say=lambda line: None)
-    _started.append(services)
+    _started.append((services, folder))
     if postgres:
         os.environ["DATABASE_URL"] = services.database_url
     if valkey:
@@ -45,6 +46,7 @@ def _start(*, postgres: bool, valkey: bool) -> None:
 def pytest_unconfigure() -> None:
     """End the servers of this run and remove their folder."""
     while _started:
-        services = _started.pop()
+        services, folder = _started.pop()
         services.stop()
-        shutil.rmtree(services.data_dir, ignore_errors=True)
+        for place in {services.data_dir, Path(folder)}:  # not always the same: see `embedded.Home.open`
+            shutil.rmtree(place, ignore_errors=True)

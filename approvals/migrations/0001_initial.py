@@ -101,7 +101,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='plan',
-            constraint=models.CheckConstraint(condition=models.Q(('state', approvals.models.PlanState['DRAFT']), models.Q(('digest', ''), _negated=True), _connector='OR'), name='a_proposed_plan_has_a_digest'),
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', [approvals.models.PlanState['DRAFT'], approvals.models.PlanState['WITHDRAWN']]), models.Q(('digest', ''), _negated=True), _connector='OR'), name='a_proposed_plan_has_a_digest'),
         ),
         migrations.AddConstraint(
             model_name='decision',

@@ -74,4 +74,4 @@ def _html(who: Customer) -> str:
 
 def _plain(name: str) -> str:
     """A name as it stands in an address."""
-    return name.lower().translate(str.maketrans({"ø": "o", "é": "e", "ü": "u", "ö": "o"}))
+    return name.lower().translate(str.maketrans("øéüö", "oeuo"))
