@@ -51,7 +51,7 @@ TABLE = {
 }
 
 
-def a_channel_to(provider: FakeHttp, **settings: str) -> Channel:
+def a_channel_to(provider: FakeHttp, **settings: object) -> Channel:
     typed = {"timeout": 1.0, "settle_window": 0.0} | settings
     return world.a_channel(settings=provider.settings | typed)
 
@@ -197,7 +197,7 @@ def test_never_more_than_a_window_is_reserved_and_unsettled(workplace: Workplace
     high_water: list[int] = []
     with FakeHttp() as provider:
         provider.before_answer = lambda body: high_water.append(how_many("pending"))
-        sent = send(workplace, a_channel_to(provider), claims_to(*(f"p{n}" for n in range(60))), window=window)
+        sent = send(workplace, a_channel_to(provider, timeout=20.0), claims_to(*(f"p{n}" for n in range(60))), window=window)
         assert sum(provider.deliveries.values()) == sent == 60
     assert max(high_water) <= window
     assert set(Effect.objects.values_list("state", flat=True)) == {"done"}

@@ -1,0 +1,25 @@
+// After a swap the reader's place is kept: a refusal is read first, a new letter takes the focus. A dead line is said.
+
+export function keepThePlace() {
+  document.body.addEventListener("htmx:afterSettle", (event) => {
+    const now = document.getElementById(event.detail.target?.id ?? "");
+    if (!now) return;
+    const said = now.querySelector("[data-focus], .notice-bad[role=alert]");
+    if (said) {
+      said.setAttribute("tabindex", "-1");
+      said.focus();
+    } else if (now.id === "letter" || now.id.startsWith("case-")) {
+      now.focus({ preventScroll: true });
+    }
+  });
+}
+
+export function tellTrouble() {
+  const trouble = document.getElementById("trouble");
+  const say = (silent) => () => {
+    trouble.hidden = silent;
+  };
+  document.body.addEventListener("htmx:sendError", say(false));
+  document.body.addEventListener("htmx:timeout", say(false));
+  document.body.addEventListener("htmx:afterOnLoad", say(true));
+}
