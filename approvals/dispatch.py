@@ -10,19 +10,24 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from django.db import connection
+import psycopg
+from django.db import connection, transaction
+from django.db.models.functions import Now
 from django.dispatch import Signal
 
+from approvals.models import Plan, PlanState
+from audit import chain
+from audit.chain import Actor
 from effects.channels import deadline_seconds, setting
 from effects.content import Content
-from effects.ledger import Claim, Connection, Origin
+from effects.ledger import Claim, Origin
 from effects.sending import Limits, Sending
 from effects.statements import read_statements
 from effects.workplace import Workplace
 
 CHUNK = 500  # rows of one chunk: enough to make the broker's cost vanish, few enough to share a worker
 LEASE = 10.0  # seconds a silent holder keeps a chunk; a living one renews it
-RECHECK = 5.0  # seconds until a chunk is looked at again whose row waits for somebody else's open effect
+SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row waits for a call, or for a person
 ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however big the plan
 
 SQL = read_statements(Path(__file__).parent / "sql" / "dispatch.sql")
@@ -37,6 +42,26 @@ def due_chunks() -> list[int]:
         return [id for (id,) in cursor.fetchall()]
 
 
+def expire_plans() -> int:
+    """Close proposed plans that nobody decided on in time; silence never becomes a yes. Returns how many."""
+    overdue = Plan.objects.filter(state=PlanState.PROPOSED, expires_at__lte=Now())
+    expired = 0
+    for plan in overdue[:100]:
+        with transaction.atomic():
+            moved = Plan.objects.filter(pk=plan.pk, state=PlanState.PROPOSED, expires_at__lte=Now())
+            if moved.update(state=PlanState.EXPIRED, decided_at=Now()):
+                expired += 1
+                chain.append(
+                    "plan expired",
+                    workspace_id=plan.workspace_id,
+                    by=Actor("machine", None, "beat"),
+                    on=("plan", plan.pk, plan.title),
+                    before={"state": PlanState.PROPOSED},
+                    after={"state": PlanState.EXPIRED},
+                )
+    return expired
+
+
 async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
     """Send what may be sent, for one turn, starting at this chunk. Returns the chunks that have more to do at once."""
     pen = await workplace.pen("reserving")
@@ -48,7 +73,7 @@ async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
     channel = await workplace.channel(channel_id)
     async with _alive(workplace, {"plan_id": plan_id} | holder):
         await Sending(
-            source=_Rows(pen, lo, hi, {"plan_id": plan_id} | holder),
+            source=_Rows(workplace, lo, hi, {"plan_id": plan_id} | holder),
             provider=await workplace.provider(channel),
             origin=Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id),
             limits=Limits(
@@ -57,23 +82,26 @@ async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
                 deadline=deadline_seconds(channel),
                 rate=float(setting(channel, "rate")),
             ),
-            reserving=pen,
-            recording=await workplace.pen("recording"),
+            pen=workplace.pen,
             worker=workplace.worker,
         ).run()
-    put_back = await pen.execute(SQL["put_back"], {"plan_id": plan_id, "worker": workplace.worker, "recheck": RECHECK})
+    pen = await workplace.pen("reserving")
+    put_back = await pen.execute(
+        SQL["put_back"], {"plan_id": plan_id, "worker": workplace.worker, "soon": SOON, "seldom": SELDOM}
+    )
     return [id for id, is_due in await put_back.fetchall() if is_due]
 
 
 class _Rows:
     """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan."""
 
-    def __init__(self, pen: Connection, lo: int, hi: int, turn: dict[str, Any]) -> None:
-        self._pen, self._after, self._hi, self._turn = pen, lo - 1, hi, turn
+    def __init__(self, workplace: Workplace, lo: int, hi: int, turn: dict[str, Any]) -> None:
+        self._workplace, self._after, self._hi, self._turn = workplace, lo - 1, hi, turn
 
     async def __call__(self, most: int) -> list[Claim]:
         while not (claims := await self._next(most)):
-            taken = await (await self._pen.execute(SQL["take_next"], self._turn)).fetchone()
+            pen = await self._workplace.pen("reserving")
+            taken = await (await pen.execute(SQL["take_next"], self._turn)).fetchone()
             if taken is None:
                 break
             self._after, self._hi = taken[0] - 1, taken[1]
@@ -82,7 +110,8 @@ class _Rows:
     async def _next(self, most: int) -> list[Claim]:
         values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": most}
         claims = []
-        async for position, key, epoch, *content, digest in await self._pen.execute(SQL["rows"], values):
+        pen = await self._workplace.pen("reserving")
+        async for position, key, epoch, *content, digest in await pen.execute(SQL["rows"], values):
             self._after = position
             claims.append(Claim(key, epoch, Content(*content), digest))
         return claims
@@ -93,10 +122,10 @@ async def _alive(workplace: Workplace, turn: dict[str, Any]) -> AsyncIterator[No
     """Renew the leases of this turn while the work goes on."""
 
     async def renew() -> None:
-        pen = await workplace.pen("renewing")
         while True:
             await asyncio.sleep(LEASE / 3)
-            await pen.execute(SQL["renew"], turn)
+            with contextlib.suppress(psycopg.Error):  # the next one may pass; without any, somebody else takes the chunks
+                await (await workplace.pen("renewing")).execute(SQL["renew"], turn)
 
     renewing = asyncio.create_task(renew())
     try:

@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
+from accounts.roles import Act
 from approvals.dispatch import chunks_are_due
 from approvals.errors import LostRace, Refused
 from approvals.models import Plan, PlanState
@@ -26,7 +27,7 @@ def pauses(plan: Plan) -> list[Pause]:
 def pause(plan: Plan, *, by: Human, reason: str) -> Pause:
     """Start nothing more of this plan until somebody resumes it. Calls already under way end as they end."""
     _needs_a_reason(reason)
-    current = _approved(plan)
+    current = _approved(plan, by)
     if in_force([subject_of(plan)]).exists():
         raise LostRace("This plan is paused already.", current)
     started = Pause.objects.create(
@@ -39,7 +40,7 @@ def pause(plan: Plan, *, by: Human, reason: str) -> Pause:
 @transaction.atomic(durable=True)
 def resume(plan: Plan, *, by: Human, reason: str = "") -> None:
     """Lift the pauses of this plan (not those of its channel or workspace)."""
-    current = _approved(plan)
+    current = _approved(plan, by)
     lifted = in_force([subject_of(plan)]).update(lifted_by=by.actor.name, lifted_at=Now())
     if not lifted:
         raise LostRace("This plan is not paused.", current)
@@ -52,16 +53,18 @@ def resume(plan: Plan, *, by: Human, reason: str = "") -> None:
 def stop(plan: Plan, *, by: Human, reason: str) -> None:
     """Start nothing more of this plan, ever. What is under way ends as it ends; what waits is never sent."""
     _needs_a_reason(reason)
+    current = _approved(plan, by)
     if Plan.objects.filter(pk=plan.pk, state=PlanState.APPROVED).update(state=PlanState.STOPPED) != 1:
-        current = Plan.objects.get(pk=plan.pk)
-        raise LostRace(f"This plan is {current.state.replace('_', ' ')} and cannot be stopped.", current)
+        raise LostRace("Somebody was first.", current)
     plan.chunks.update(due_at=None)
     _record("plan stopped", plan, by=by, reason=reason, before={"state": "approved"}, after={"state": "stopped"})
 
 
-def _approved(plan: Plan) -> Plan:
-    """The plan, locked, if it is approved."""
-    current = Plan.objects.select_for_update().get(pk=plan.pk)
+def _approved(plan: Plan, by: Human) -> Plan:
+    """The plan, locked, if it is approved and this person may hold it."""
+    if not by.may(Act.HALT):
+        raise Refused("Your role does not pause or stop plans.")
+    current = Plan.objects.select_for_update().get(pk=plan.pk, workspace_id=by.workspace_id)
     if current.state != PlanState.APPROVED:
         raise LostRace(f"This plan is {current.state.replace('_', ' ')}; only an approved plan can be held.", current)
     return current

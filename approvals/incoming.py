@@ -14,7 +14,7 @@ LARGEST_PART = 512_000  # bytes of a text or of an HTML part
 LARGEST_AMOUNT = 2**63 - 1  # minor units: what the database holds
 MOST_ERRORS = 100  # told of one load; the rest is counted
 
-HEADER_BREAK = re.compile(r"[\r\n\0]")
+HEADER_BREAK = re.compile(r"[\r\n\0\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever ends a line somewhere
 
 
 @dataclass(frozen=True, slots=True)

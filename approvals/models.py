@@ -51,7 +51,9 @@ class Plan(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(state__in=[state.value for state in PlanState]), name="plan_state_is_one_we_know"),
-            models.CheckConstraint(condition=Q(state__in=[PlanState.DRAFT, PlanState.WITHDRAWN]) | ~Q(digest=""), name="a_proposed_plan_has_a_digest"),
+            models.CheckConstraint(
+                condition=Q(state__in=[PlanState.DRAFT, PlanState.WITHDRAWN]) | ~Q(digest=""), name="a_proposed_plan_has_a_digest"
+            ),
         ]
         indexes = [models.Index(fields=["workspace", "-id"], name="plans_newest_first")]
 

@@ -123,8 +123,7 @@ def load(plan: Plan, rows: Iterable[NewRow | RowError], *, token: Token) -> int:
         with cursor.copy(SQL["copy"]) as copy:
             for values in _finished(current, rows, errors, lines):
                 copy.write_row(values)
-        errors.refuse_if_any()
-        if lines:
+        if lines and not errors.count:
             _refuse_duplicates(cursor, current, lines, errors)
     errors.refuse_if_any()
     Plan.objects.filter(pk=current.pk, state=PlanState.DRAFT).update(row_count=F("row_count") + len(lines))

@@ -43,14 +43,16 @@ def row_of(plan: Plan, position: int) -> Row | None:
 
 
 def _with_outcome(plan: Plan) -> QuerySet[Row]:
-    """Rows with the ledger's newest attempt at their (key, epoch); the same reading as `sql/counts.sql`."""
-    newest = Effect.objects.filter(key=OuterRef("key"), epoch=OuterRef("epoch")).order_by("-attempt")
+    """Rows with the ledger's telling attempt at their (key, epoch); the same reading as `sql/counts.sql`."""
+    freed = Case(When(state__in=["failed", "revoked"], then=1), default=0)
+    foreign = Case(When(plan_id=plan.pk, then=0), default=1)
+    telling = Effect.objects.filter(key=OuterRef("key"), epoch=OuterRef("epoch")).order_by(freed, foreign, "-attempt")
     return (
         Row.objects.filter(plan=plan)
         .annotate(
-            effect_id=Subquery(newest.values("pk")[:1]),
-            held_as=Subquery(newest.values("state")[:1]),
-            held_by=Subquery(newest.values("plan_id")[:1]),
+            effect_id=Subquery(telling.values("pk")[:1]),
+            held_as=Subquery(telling.values("state")[:1]),
+            held_by=Subquery(telling.values("plan_id")[:1]),
         )
         .annotate(
             figure=Case(

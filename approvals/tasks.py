@@ -7,7 +7,7 @@ from celery import shared_task
 from django.dispatch import receiver
 from kombu.exceptions import OperationalError
 
-from approvals.dispatch import chunks_are_due, due_chunks, work_on
+from approvals.dispatch import chunks_are_due, due_chunks, expire_plans, work_on
 from effects.workplace import here
 
 log = logging.getLogger(__name__)
@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 @shared_task(name="approvals.announce")
 def announce() -> int:
     """Say of each chunk that is due and quiet that somebody should look at it; returns how many."""
+    expire_plans()
     chunks = due_chunks()
     for chunk_id in chunks:
         look_at.delay(chunk_id)

@@ -5,10 +5,12 @@ import asyncio
 from django.db import transaction
 from django.db.models.functions import Now
 
+from accounts.roles import Act
 from audit import chain
 from effects.actors import Human
 from effects.channels import open_provider
 from effects.errors import LostRace, Refused
+from effects.looking import look_up
 from effects.models import Channel, Effect, LookUp
 from effects.providers.base import Answer, Sighting
 from effects.states import State
@@ -21,6 +23,8 @@ def can_ask(channel: Channel) -> bool:
 
 def ask_now(effect: Effect, *, by: Human) -> LookUp:
     """One look-up; the row becomes done when it is found. Raises Refused when the row is not open or nobody can be asked."""
+    if effect.workspace_id != by.workspace_id or not by.may(Act.RESOLVE):
+        raise Refused(f"Your role may not {Act.RESOLVE.value}.")
     if effect.state not in (State.PENDING, State.UNKNOWN):
         raise LostRace(f"This effect is {effect.state}; there is nothing to ask.", effect)
     sighting = asyncio.run(_ask(effect))
@@ -52,6 +56,6 @@ async def _ask(effect: Effect) -> Sighting:
     if not provider.can_look_up():
         raise Refused("This channel's provider cannot be asked: it has no look-up address.")
     try:
-        return await provider.look_up(effect.key, effect.epoch)
+        return await look_up(provider, effect.key, effect.epoch)
     finally:
         await provider.close()

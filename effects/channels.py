@@ -67,7 +67,8 @@ def describe(channel: Channel) -> list[tuple[str, str, str]]:
 
 def deadline_seconds(channel: Channel) -> float:
     """Seconds from reservation after which nobody is still making the call."""
-    return ledger.START_WITHIN + float(setting(channel, "timeout")) + ledger.SLACK
+    timeout = float(setting(channel, "timeout"))
+    return ledger.START_WITHIN + open_provider(channel).preamble + timeout + ledger.SLACK
 
 
 def _read(provider: str, settings: dict[str, str]) -> dict[str, Any]:

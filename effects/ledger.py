@@ -20,7 +20,7 @@ from effects.content import Content
 from effects.providers.base import Sighting
 from effects.statements import read_statements
 from effects.states import State
-from effects.verdicts import Reply, Verdict
+from effects.verdicts import Reply, Verdict, storable
 
 SQL = read_statements(Path(__file__).parent / "sql" / "pen.sql")
 
@@ -70,12 +70,20 @@ def incarnation() -> str:
     return f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
-async def connect() -> Connection:
-    """A connection for the pen: autocommit, durable commits, plans by key only."""
+async def connect(use: str = "pen") -> Connection:
+    """A connection for one use of the pen: autocommit, durable commits, plans by key only."""
     parameters = connections["default"].get_connection_params()
     wanted = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
     return await psycopg.AsyncConnection.connect(
-        **wanted, autocommit=True, prepare_threshold=1, options=f"-c synchronous_commit=on {BY_KEY_ONLY}"
+        **wanted,
+        autocommit=True,
+        application_name=f"signoff {use}",
+        prepare_threshold=1,
+        connect_timeout=10,
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=3,
+        options=f"-c synchronous_commit=on {BY_KEY_ONLY}",
     )
 
 
@@ -85,6 +93,7 @@ async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worke
     `deadline` is in seconds from now: past it, nobody is still making the call.
     """
     _stand_alone(pen)
+    claims = sorted(claims, key=lambda claim: (claim.key, claim.epoch))  # one order for everybody: no deadlock over two plans
     cursor = await pen.execute(
         SQL["reserve"],
         {
@@ -132,7 +141,7 @@ async def keep_and_settle(
                     "ids": [id for id, _ in replies],
                     "kinds": [reply.kind.value for _, reply in replies],
                     "raws": [reply.raw for _, reply in replies],
-                    "notes": [reply.note for _, reply in replies],
+                    "notes": [storable(reply.note) for _, reply in replies],
                 },
             )
 
@@ -198,6 +207,7 @@ def _settling(verdicts: Sequence[tuple[int, Verdict]], by: str, max_attempts: in
         "receipts": [verdict.receipt for _, verdict in verdicts],
         "reasons": [verdict.reason for _, verdict in verdicts],
         "retries": [verdict.retry_in for _, verdict in verdicts],
+        "counts": [verdict.counts for _, verdict in verdicts],
         "by": by,
         "max_attempts": max_attempts,
         "can_look_up": can_look_up,

@@ -63,6 +63,7 @@ class Effect(models.Model):
     evidence = models.TextField(blank=True)
     settled_by = models.CharField(max_length=200, blank=True)
     settled_at = models.DateTimeField(null=True)
+    ruled = models.BooleanField(db_default=False)  # a person settled it, not a machine
     retry_at = models.DateTimeField(null=True)  # on a failed row: from when another attempt is allowed
     look_up_at = models.DateTimeField(null=True)  # on an open row: when the sweeper asks the provider next
     superseded_by = models.ForeignKey("effects.Epoch", on_delete=models.PROTECT, null=True, db_index=False)

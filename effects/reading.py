@@ -1,11 +1,20 @@
 """From a kept reply to a verdict. Pure: the worker reads right after the commit, the sweeper after a crash, with one result."""
 
+from dataclasses import replace
+
 from effects.providers.base import Provider
-from effects.verdicts import Reply, ReplyKind, Verdict, later, rejected, unknown
+from effects.verdicts import Reply, ReplyKind, Verdict, not_sent, rejected, storable, unknown
 
 
 def verdict_of(reply: Reply, provider: Provider) -> Verdict:
-    """What a reply means. A reply that cannot be read at all is unknown, never a no."""
+    """What a reply means. A reply that cannot be read, or a receipt that cannot be kept as it came, is unknown, never a no."""
+    verdict = _read(reply, provider)
+    if verdict.receipt != storable(verdict.receipt):
+        return unknown("the receipt holds characters that cannot be kept")
+    return replace(verdict, reason=storable(verdict.reason))
+
+
+def _read(reply: Reply, provider: Provider) -> Verdict:
     match reply.kind:
         case ReplyKind.ANSWERED:
             try:
@@ -15,6 +24,6 @@ def verdict_of(reply: Reply, provider: Provider) -> Verdict:
         case ReplyKind.LOST:
             return unknown(reply.note or "the call was made and not answered")
         case ReplyKind.NOT_SENT:
-            return later(reply.note or "nothing left this machine")
+            return not_sent(reply.note or "nothing left this machine")
         case ReplyKind.WITHHELD:
             return rejected(reply.note or "stopped before the first byte")

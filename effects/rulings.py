@@ -89,8 +89,8 @@ def lift(pause: Pause, *, by: Human, reason: str) -> None:
     """End a pause of a channel or a workspace before its time."""
     _needs(reason, "Say why: the reason stands in the record.")
     _may(by, Act.HALT)
-    lifted = Pause.objects.filter(pk=pause.pk, workspace_id=by.workspace_id, lifted_at=None)
-    if lifted.update(lifted_at=Now(), lifted_by=by.actor.name) != 1:
+    lifted = Pause.objects.filter(subject=pause.subject, workspace_id=by.workspace_id, lifted_at=None)
+    if lifted.update(lifted_at=Now(), lifted_by=by.actor.name) == 0:
         raise LostRace("This pause is over already.", pause)
     chain.append(
         "pause lifted", workspace_id=pause.workspace_id, by=by.actor, on=("pause", pause.pk, pause.subject), reason=reason
@@ -104,7 +104,7 @@ def _rule(effect: Effect, *, seen: State | str, must_be: State, by: Human, reaso
         who = current.settled_by or current.worker
         raise LostRace(f"This effect is {current.state} by now ({who}); look again before you rule on it.", current)
     moved = Effect.objects.filter(pk=current.pk, state=must_be).update(
-        reason=reason, settled_by=by.actor.name, settled_at=Now(), look_up_at=None, **values
+        reason=reason, settled_by=by.actor.name, settled_at=Now(), ruled=True, look_up_at=None, **values
     )
     if moved != 1:
         raise LostRace("Somebody was first.", current)

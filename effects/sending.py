@@ -1,7 +1,7 @@
 """The hot path: reserve, call, keep, read and settle, many rows in flight on one event loop.
 
-Two tasks and a window. The reserver takes rows for as much of the window as is free and starts their calls once they are committed as
-pending. The recorder commits raw replies in small groups, and in the same commit the verdicts read from the group before: a raw reply is
+Two tasks and a window. The reserver takes rows for idle connections only (half the window; the other half is being written down) and
+starts their calls once they are committed as pending. The recorder commits raw replies in small groups, and in the same commit the verdicts read from the group before: a raw reply is
 on disk before anybody reads it, and costs no commit of its own. What is reserved and not settled never exceeds the window, so that
 is the most a killed worker leaves behind.
 """
@@ -11,12 +11,16 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+import psycopg
+
 from effects import ledger
 from effects.ledger import Claim, Connection, Origin, Won
 from effects.providers.base import Delivery, Lost, NotSent, Provider
 from effects.reading import verdict_of
-from effects.verdicts import Reply, ReplyKind
+from effects.verdicts import LONGEST_WAIT, Reply, ReplyKind, Verdict
 
+REST = 30.0  # seconds a channel rests when its provider names no time
+PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
 LINGER = 0.004  # seconds a small group of replies waits for company before its commit
 
 # Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked between windows.
@@ -33,6 +37,11 @@ class Limits:
     rate: float = 0.0
     turn: float = 5.0
 
+    @property
+    def connections(self) -> int:
+        """Calls in flight at most."""
+        return max(1, self.window // 2)
+
 
 @dataclass
 class Sending:
@@ -42,9 +51,9 @@ class Sending:
     provider: Provider
     origin: Origin
     limits: Limits
-    reserving: Connection
-    recording: Connection
+    pen: Callable[[str], Awaitable[Connection]]  # the connection for one use; a broken one is replaced
     worker: str
+    calling: int = 0
     unsettled: int = 0
     reserved: int = 0
     _replies: list[tuple[int, Reply]] = field(default_factory=list)
@@ -53,19 +62,25 @@ class Sending:
     _answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> int:
+        trouble: Exception | None = None
         async with asyncio.TaskGroup() as calls:
             calls.create_task(self._record())
-            await self._reserve(calls)
+            try:
+                await self._reserve(calls)
+            except Exception as error:  # calls in flight go on, and their replies are kept
+                trouble = error
             self._exhausted = True
             self._answered.set()
+        if trouble:
+            raise trouble
         return self.reserved
 
     async def _reserve(self, calls: asyncio.TaskGroup) -> None:
         """Refill the window until the source is empty or the turn is over."""
         ends = time.monotonic() + self.limits.turn
         while time.monotonic() < ends:
-            free = self.limits.window - self.unsettled
-            if free < max(1, self.limits.window // 4):
+            free = self._idle()
+            if free < max(1, self.limits.connections // 4):
                 self._freed.clear()
                 await self._freed.wait()
                 continue
@@ -73,11 +88,16 @@ class Sending:
             if not claims:
                 return
             claimed_at = time.monotonic()
-            won = await ledger.reserve(self.reserving, claims, of=self.origin, worker=self.worker, deadline=self.limits.deadline)
+            won = await ledger.reserve(await self.pen("reserving"), claims, of=self.origin, worker=self.worker, deadline=self.limits.deadline)
+            self.calling += len(won)
             self.unsettled += len(won)
             self.reserved += len(won)
             for row in won:
                 calls.create_task(self._call(row, claimed_at))
+
+    def _idle(self) -> int:
+        """Connections without a call, as far as the window has room: nothing is claimed ahead of its turn."""
+        return min(self.limits.connections - self.calling, self.limits.window - self.unsettled)
 
     async def _paced(self, free: int) -> int:
         """How many of `free` rows may start now; waits for their slots where the channel has a rate."""
@@ -85,11 +105,13 @@ class Sending:
         if not rate:
             return free
         n = max(1, min(free, int(rate / 4)))
-        await asyncio.sleep(await ledger.take_slots(self.reserving, self.origin.channel_id, n=n, rate=rate))
+        await asyncio.sleep(await ledger.take_slots(await self.pen("reserving"), self.origin.channel_id, n=n, rate=rate))
         return n
 
     async def _call(self, won: Won, claimed_at: float) -> None:
         reply = await self._reply(won, claimed_at)
+        self.calling -= 1
+        self._freed.set()
         self._replies.append((won.id, reply))  # after the wait: the recorder may have taken the list meanwhile
         self._answered.set()
 
@@ -101,7 +123,8 @@ class Sending:
         if claim.content.digest() != claim.content_digest:
             return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")
         try:
-            return await self.provider.send(Delivery(claim.key, claim.epoch, won.attempt, claim.content))
+            not_after = claimed_at + ledger.START_WITHIN + self.provider.preamble
+            return await self.provider.send(Delivery(claim.key, claim.epoch, won.attempt, claim.content, not_after))
         except NotSent as error:
             return Reply(ReplyKind.NOT_SENT, note=str(error))
         except Lost as error:
@@ -120,28 +143,40 @@ class Sending:
                 await asyncio.sleep(LINGER)
             replies, self._replies = self._replies, []
             verdicts = [(id, verdict_of(reply, self.provider)) for id, reply in kept]
-            await ledger.keep_and_settle(
-                self.recording,
-                replies=replies,
-                verdicts=verdicts,
-                by=self.worker,
-                max_attempts=self.limits.max_attempts,
-                can_look_up=self.provider.can_look_up(),
-            )
+            await self._write_down(replies, verdicts)
             self.unsettled -= len(verdicts)
             kept = replies
             self._freed.set()
             for _, verdict in verdicts:
                 if verdict.pauses:
-                    await self._rest(verdict.retry_after, verdict.transient, verdict.reason)
+                    await self._rest(verdict)
 
-    async def _rest(self, seconds: float | None, transient: bool, reason: str) -> None:
-        """The provider asked this channel to wait (or refused its credentials: then until a person lifts it)."""
+    async def _write_down(self, replies: Sequence[tuple[int, Reply]], verdicts: Sequence[tuple[int, Verdict]]) -> None:
+        """One commit; tried again over a new connection when the database went away, since saying it twice changes nothing."""
+        for patience in (*PATIENCE, None):
+            try:
+                await ledger.keep_and_settle(
+                    await self.pen("recording"),
+                    replies=replies,
+                    verdicts=verdicts,
+                    by=self.worker,
+                    max_attempts=self.limits.max_attempts,
+                    can_look_up=self.provider.can_look_up(),
+                )
+                return
+            except psycopg.OperationalError:
+                if patience is None:
+                    raise
+                await asyncio.sleep(patience)
+
+    async def _rest(self, verdict: Verdict) -> None:
+        """The provider asked this channel to wait, or refused its credentials: then until a person lifts it."""
+        asked = verdict.retry_after if verdict.retry_after is not None else REST
         await ledger.rest(
-            self.recording,
+            await self.pen("recording"),
             workspace_id=self.origin.workspace_id,
             channel_id=self.origin.channel_id,
-            seconds=min(max(seconds if seconds is not None else 30.0, 1.0), 3600.0) if transient else None,
-            reason=reason,
+            seconds=None if verdict.until_lifted else min(max(asked, 1.0), LONGEST_WAIT),
+            reason=verdict.reason,
             by=self.worker,
         )

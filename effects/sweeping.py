@@ -5,18 +5,22 @@ provider is asked again and again through the channel's settle window. Then the 
 """
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from effects import ledger
 from effects.channels import setting
 from effects.ledger import Connection
+from effects.looking import look_up
 from effects.models import Channel
 from effects.providers.base import Answer, Provider, Sighting
 from effects.reading import verdict_of
 from effects.states import State
 from effects.verdicts import Reply, ReplyKind
 from effects.workplace import Workplace
+
+log = logging.getLogger(__name__)
 
 MOST = 200  # rows of one sweep
 AT_ONCE = 16  # look-ups in flight
@@ -50,8 +54,14 @@ async def sweep(workplace: Workplace, *, most: int = MOST) -> int:
     for row in rows:
         by_channel.setdefault(row.channel_id, []).append(row)
     for channel_id, of_channel in by_channel.items():
-        channel = await workplace.channel(channel_id)
-        await _sweep_channel(workplace, pen, channel, of_channel)
+        try:
+            await _sweep_channel(workplace, pen, await workplace.channel(channel_id), of_channel)
+        except Exception as error:  # one channel's trouble (a key rotated away, say) is nobody else's
+            log.exception("channel %s could not be swept", channel_id)
+            sighting = Sighting(Answer.INCONCLUSIVE, raw=f"{type(error).__name__}: {error}".encode(errors="replace"))
+            pen = await workplace.pen("sweeping")
+            for row in of_channel:
+                await ledger.ask_again(pen, row.id, seen=row.state, sighting=sighting, by=workplace.worker, seconds=30)
     return len(rows)
 
 
@@ -61,7 +71,7 @@ async def _sweep_channel(workplace: Workplace, pen: Connection, channel: Channel
 
     async def ask(row: Overdue) -> Sighting:
         async with turnstile:
-            return await provider.look_up(row.key, row.epoch)
+            return await look_up(provider, row.key, row.epoch)
 
     await _read_again(pen, channel, provider, [row for row in rows if row.reply], by=workplace.worker)
     silent = [row for row in rows if not row.reply or row.state == State.UNKNOWN]

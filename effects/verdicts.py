@@ -9,6 +9,14 @@ BACK_OFF = 10.0  # seconds before another attempt where the provider names none
 LONGEST_WAIT = 3600.0  # seconds; a longer Retry-After is honoured up to here, and asked again then
 
 
+LONGEST_WORD = 2000  # characters of a receipt, a reason or a note
+
+
+def storable(text: str) -> str:
+    """The text without what a database or a page cannot carry (NUL, lone surrogates), and not longer than is useful."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:LONGEST_WORD]
+
+
 class ReplyKind(StrEnum):
     """How the call ended, as far as this machine can tell."""
 
@@ -32,7 +40,8 @@ class Verdict:
     """What a reply means for the ledger.
 
     `receipt` is what lets us find the effect at the provider later. `transient` says that a refusal may pass, so another
-    attempt is allowed; `retry_after` is the provider's own word in seconds. `pauses` says that the whole channel should rest.
+    attempt is allowed; `retry_after` is the provider's own word in seconds. `pauses` says that the whole channel should rest, `until_lifted` until a
+    person lifts that. `counts` is false for an attempt that never left this machine: it uses up none of the attempts allowed.
     """
 
     state: State
@@ -41,6 +50,8 @@ class Verdict:
     transient: bool = False
     retry_after: float | None = None
     pauses: bool = False
+    until_lifted: bool = False
+    counts: bool = True
 
     @property
     def retry_in(self) -> float | None:
@@ -61,10 +72,15 @@ def unknown(reason: str) -> Verdict:
 
 
 def rejected(reason: str, *, pauses: bool = False) -> Verdict:
-    """Definitely refused, for good: nothing was created and trying again would not help."""
-    return Verdict(State.FAILED, reason, pauses=pauses)
+    """Definitely refused, for good: nothing was created and trying again would not help. A pause lasts until a person lifts it."""
+    return Verdict(State.FAILED, reason, pauses=pauses, until_lifted=pauses)
 
 
-def later(reason: str, *, after: float | None = None, pauses: bool = False) -> Verdict:
+def later(reason: str, *, after: float | None = None, pauses: bool = False, until_lifted: bool = False) -> Verdict:
     """Definitely not taken this time: nothing was created and another attempt may pass."""
-    return Verdict(State.FAILED, reason, transient=True, retry_after=after, pauses=pauses)
+    return Verdict(State.FAILED, reason, transient=True, retry_after=after, pauses=pauses, until_lifted=until_lifted)
+
+
+def not_sent(reason: str) -> Verdict:
+    """Nothing left this machine, so another attempt is as good as the first: it waits longer each time and counts for nothing."""
+    return Verdict(State.FAILED, reason, transient=True, counts=False)

@@ -31,7 +31,7 @@ class Workplace:
         """The kept-open connection for one use (reserving, recording, sweeping); a broken one is replaced."""
         pen = self._pens.get(use)
         if pen is None or pen.closed or pen.broken:
-            pen = self._pens[use] = await ledger.connect()
+            pen = self._pens[use] = await ledger.connect(use)
         return pen
 
     async def channel(self, id: int) -> Channel:

@@ -176,6 +176,7 @@ class MailBehaviour:
     dot: int = 250
     drops: str = ""  # rcpt, data, dot
     hangs_after_dot: bool = False
+    hangs_up_after_no: bool = False
 
 
 class FakeRelay(Server):
@@ -208,6 +209,8 @@ class FakeRelay(Server):
                 if behaviour.drops == "rcpt":
                     return
                 say(behaviour.rcpt)
+                if behaviour.hangs_up_after_no:
+                    return
             elif verb == "DATA":
                 if behaviour.drops == "data":
                     return

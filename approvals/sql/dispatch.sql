@@ -1,28 +1,23 @@
 -- How approved rows reach the sender. A chunk is taken on a short lease; losing, repeating or delaying a message changes timing only.
 
--- due: announce chunks that are due, quiet and not held; at most so many, the longest waiting first.
+-- due: announce chunks that are due, quiet and may send; at most so many, the longest waiting first.
 UPDATE approvals_chunk SET announced_at = now()
 WHERE id IN (
     SELECT c.id
-    FROM approvals_chunk c JOIN approvals_plan p ON p.id = c.plan_id
+    FROM approvals_chunk c JOIN approvals_sending p ON p.id = c.plan_id
     WHERE c.due_at <= now()
       AND (c.leased_until IS NULL OR c.leased_until < now())
       AND (c.announced_at IS NULL OR c.announced_at < now() - interval '10 seconds')
-      AND p.state = 'approved' AND p.expires_at > now()
-      AND NOT EXISTS (
-          SELECT FROM effects_pause s
-          WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id)
-            AND s.lifted_at IS NULL AND (s.until IS NULL OR s.until > now()))
     ORDER BY c.due_at, c.id
     LIMIT %(most)s
     FOR UPDATE OF c SKIP LOCKED
 )
 RETURNING id
 
--- take: one chunk, if it is due and nobody has it.
+-- take: one chunk, if it is due, may send, and nobody has it.
 UPDATE approvals_chunk c
 SET leased_by = %(worker)s, leased_until = now() + make_interval(secs => %(lease)s)
-FROM approvals_plan p
+FROM approvals_sending p
 WHERE p.id = c.plan_id
   AND c.id = (
     SELECT id FROM approvals_chunk
@@ -35,10 +30,10 @@ RETURNING c.plan_id, c.lo, c.hi, p.workspace_id, p.channel_id, p.tool, p.event_i
 UPDATE approvals_chunk
 SET leased_by = %(worker)s, leased_until = now() + make_interval(secs => %(lease)s)
 WHERE id = (
-    SELECT id FROM approvals_chunk
-    WHERE plan_id = %(plan_id)s AND due_at <= now() AND (leased_until IS NULL OR leased_until < now())
-    ORDER BY lo LIMIT 1
-    FOR UPDATE SKIP LOCKED
+    SELECT c.id FROM approvals_chunk c JOIN approvals_sending p ON p.id = c.plan_id
+    WHERE c.plan_id = %(plan_id)s AND c.due_at <= now() AND (c.leased_until IS NULL OR c.leased_until < now())
+    ORDER BY c.lo LIMIT 1
+    FOR UPDATE OF c SKIP LOCKED
 )
 RETURNING lo, hi
 
@@ -48,22 +43,22 @@ WHERE plan_id = %(plan_id)s AND leased_by = %(worker)s
 
 -- rows: the next rows of a chunk that may be sent now. Stop, pause and expiry are looked at here, between windows.
 SELECT r.position, r.key, r.epoch, r.target, r.subject, r.text, r.html, r.payload, r.amount_minor, r.content_digest
-FROM approvals_outlook o JOIN approvals_row r ON r.id = o.id JOIN approvals_plan p ON p.id = o.plan_id
+FROM approvals_outlook o JOIN approvals_row r ON r.id = o.id JOIN approvals_sending p ON p.id = o.plan_id
 WHERE o.plan_id = %(plan_id)s AND o.position > %(after)s AND o.position <= %(hi)s AND o.send_at <= now()
-  AND p.state = 'approved' AND p.expires_at > now()
-  AND NOT EXISTS (
-      SELECT FROM effects_pause s
-      WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id)
-        AND s.lifted_at IS NULL AND (s.until IS NULL OR s.until > now()))
 ORDER BY o.position
 LIMIT %(most)s
 
--- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at; never, once all are final.
+-- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at; never, once all
+-- are final. A row whose key is held is looked at again soon while a call is out, seldom while a person has it.
 UPDATE approvals_chunk c
 SET leased_by = '', leased_until = NULL, announced_at = NULL,
-    due_at = CASE WHEN EXISTS (SELECT FROM approvals_plan p WHERE p.id = c.plan_id AND p.state = 'approved') THEN (
-        SELECT min(CASE WHEN o.recheck THEN now() + make_interval(secs => %(recheck)s) ELSE o.send_at END)
+    due_at = CASE WHEN EXISTS (SELECT FROM approvals_plan p WHERE p.id = c.plan_id AND p.state = 'approved' AND p.expires_at > now()) THEN (
+        SELECT min(CASE o.held
+            WHEN 'pending' THEN now() + make_interval(secs => %(soon)s)
+            WHEN 'unknown' THEN now() + make_interval(secs => %(seldom)s)
+            WHEN 'stranded' THEN now() + make_interval(secs => %(seldom)s)
+            ELSE o.send_at END)
         FROM approvals_outlook o
         WHERE o.plan_id = c.plan_id AND o.position BETWEEN c.lo AND c.hi) END
 WHERE c.plan_id = %(plan_id)s AND c.leased_by = %(worker)s
-RETURNING id, due_at IS NOT NULL AND due_at <= now()
+RETURNING id, due_at IS NOT NULL AND due_at <= now() AND EXISTS (SELECT FROM approvals_sending p WHERE p.id = plan_id)

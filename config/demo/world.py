@@ -79,7 +79,7 @@ def _point_at_mailbox(workspace: object, *, rate: str = "", by: object = None) -
     moving = {"port": port, "lookup_url": pages.replace("localhost", "127.0.0.1") + "lookup?message_id={message_id}"}
     if isinstance(by, Actor):
         fixed = {"host": "127.0.0.1", "tls": "none", "from": "Marit at Nordlicht Books <marit@nordlicht.example>"}
-        fixed |= {"window": "8", "rate": rate, "timeout": "5", "settle_window": "5"}
+        fixed |= {"window": "16", "rate": rate, "timeout": "5", "settle_window": "5"}
         channels.add(workspace, slug="letters", provider="smtp", settings=fixed | moving, secrets={}, by=by)
         return
     channel = Channel.objects.get(workspace=workspace, slug="letters")

@@ -41,6 +41,7 @@ class Migration(migrations.Migration):
                 ('evidence', models.TextField(blank=True)),
                 ('settled_by', models.CharField(blank=True, max_length=200)),
                 ('settled_at', models.DateTimeField(null=True)),
+                ('ruled', models.BooleanField(db_default=False)),
                 ('retry_at', models.DateTimeField(null=True)),
                 ('look_up_at', models.DateTimeField(null=True)),
             ],

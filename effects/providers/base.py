@@ -7,6 +7,7 @@ off: one `send` is at most one attempt to create one effect.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from typing import Any, ClassVar, Protocol
 
 from effects.content import Content
@@ -37,6 +38,7 @@ class Delivery:
     epoch: int
     attempt: int
     content: Content
+    not_after: float = inf  # on the monotonic clock: later than this, nothing may be written any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Setting:
 COMMON: dict[str, Setting] = {
     "timeout": Setting(float, 30.0, "seconds a call may take"),
     "settle_window": Setting(float, 600.0, "seconds after a lost call during which the provider is asked again and again"),
-    "window": Setting(int, 32, "rows in flight per worker"),
+    "window": Setting(int, 32, "rows in flight per worker process: reserved and not yet settled; half of them in a call"),
     "max_attempts": Setting(int, 3, "attempts at one effect before a person is asked"),
     "rate": Setting(float, 0.0, "calls a second over all workers; 0 is no limit"),
     "target_kind": Setting(str, "auto", "how targets are resolved: email, opaque or auto"),
@@ -99,6 +101,8 @@ class Provider(Protocol):
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     settings: ClassVar[dict[str, Setting]]
+
+    preamble: float  # seconds a call may take before its first byte of content, over and above `timeout`
 
     def __init__(self, account: Account) -> None:
         """Raises BadSettings when the account's settings cannot work."""

@@ -46,6 +46,8 @@ class Http:
         "receipt_field": Setting(str, "id", "the field of the JSON answer that is the receipt"),
     }
 
+    preamble = 0.0
+
     def __init__(self, account: Account) -> None:
         self._account = account
         self._url = _checked_url("url", account.settings["url"], account)
@@ -101,6 +103,8 @@ class Http:
         return bool(self._lookup_url)
 
     async def look_up(self, key: str, epoch: int) -> Sighting:
+        if epoch and "{epoch}" not in self._lookup_url:
+            return Sighting(Answer.INCONCLUSIVE, raw=b"lookup_url does not tell epochs apart: it has no {epoch}")
         url = self._lookup_url.replace("{key}", quote(key, safe="")).replace("{epoch}", str(epoch))
         raw = bytearray()
         try:
@@ -129,7 +133,7 @@ class Http:
                     resolver=CheckedResolver(loopback=self._account.loopback),
                 ),
                 timeout=self._timeout,
-                headers={"User-Agent": "Signoff", **self._account.secrets},
+                headers={"User-Agent": "Signoff", "Accept-Encoding": "identity", **self._account.secrets},
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 auto_decompress=False,
@@ -141,7 +145,9 @@ class Http:
 async def _receive(response: aiohttp.ClientResponse, raw: bytearray) -> None:
     """Fill `raw` as bytes come, so that what did arrive is kept even when the rest does not."""
     version = response.version or aiohttp.HttpVersion11
-    raw += f"HTTP/{version.major}.{version.minor} {response.status} {response.reason or ''}\r\n".encode()
+    raw += f"HTTP/{version.major}.{version.minor} {response.status} {response.reason or ''}\r\n".encode(
+        "utf-8", "surrogateescape"
+    )
     raw += b"".join(name + b": " + value + b"\r\n" for name, value in response.raw_headers) + b"\r\n"
     async for chunk in response.content.iter_any():
         raw += chunk

@@ -7,6 +7,8 @@ from email.utils import formatdate, parseaddr
 
 from effects.providers.base import Delivery
 
+PLAIN = SMTP.clone(cte_type="7bit")  # every relay carries it as it is
+
 
 def message_id(key: str, epoch: int, *, sender: str) -> str:
     """`<40 hex digits@sender's domain>`, the same for every attempt at one effect; bounces and look-ups quote it."""
@@ -17,7 +19,7 @@ def message_id(key: str, epoch: int, *, sender: str) -> str:
 def as_mail(delivery: Delivery, *, sender: str) -> tuple[str, bytes]:
     """The envelope sender and the message's bytes (CRLF line ends, dots not yet stuffed)."""
     content = delivery.content
-    message = EmailMessage(policy=SMTP if content.to.isascii() else SMTPUTF8)
+    message = EmailMessage(policy=PLAIN if content.to.isascii() else SMTPUTF8)
     message["From"] = sender
     message["To"] = content.to
     message["Subject"] = content.subject

@@ -9,6 +9,8 @@ import asyncio
 import json
 import re
 import socket
+import time
+from email.utils import parseaddr
 from typing import ClassVar
 from urllib.parse import quote, urlsplit
 
@@ -31,7 +33,8 @@ from effects.providers.letters import as_mail, message_id
 from effects.providers.outbound import CheckedResolver, resolve
 from effects.verdicts import Reply, ReplyKind, Verdict, done, later, rejected, unknown
 
-COMMAND_SECONDS = 30.0  # for each step before the message itself
+COMMAND_SECONDS = 30.0  # for all that comes before the message itself
+CLOSING = 421  # the relay is about to hang up
 FRESH_SECONDS = 5.0  # a connection idle for longer is asked with NOOP before it is used
 QUEUED_AS = re.compile(r"queued as <?([^\s>]+)", re.IGNORECASE)
 
@@ -45,7 +48,7 @@ class Smtp:
     )
     settings: ClassVar[dict[str, Setting]] = {
         "timeout": Setting(float, 600.0, "seconds to wait for the answer to the final dot"),
-        "window": Setting(int, 8, "connections in use per worker"),
+        "window": Setting(int, 16, "rows in flight per worker process; half as many connections"),
         "target_kind": Setting(str, "email", "how targets are resolved"),
         "host": Setting(str, "", "the relay's name"),
         "port": Setting(int, 587, "the relay's port"),
@@ -66,34 +69,66 @@ class Smtp:
             raise BadSettings(f"tls must be none, starttls or tls, not {self._tls!r}")
         if self._tls == "none" and not account.loopback:
             raise BadSettings("tls must be starttls or tls (none is for a local start with DEBUG=1)")
-        if "@" not in chosen["from"] or re.search(r"[\r\n\0]", chosen["from"]):
+        if "@" not in parseaddr(chosen["from"])[1] or re.search(r"[\r\n\0]", chosen["from"]):
             raise BadSettings("from must be an address such as Ada <ada@example.com>")
         lookup_url = chosen["lookup_url"]
         if lookup_url and not (urlsplit(lookup_url).hostname and "{message_id}" in lookup_url):
             raise BadSettings("lookup_url must be a full address that holds {message_id}")
+        self.preamble: float = min(COMMAND_SECONDS, chosen["timeout"])
         self._idle: list[tuple[aiosmtplib.SMTP, float]] = []
 
     async def send(self, delivery: Delivery) -> Reply:
-        sender, message = as_mail(delivery, sender=self._account.settings["from"])
-        relay = await self._connection()
+        try:
+            sender, message = as_mail(delivery, sender=self._account.settings["from"])
+        except ValueError as error:
+            return Reply(ReplyKind.WITHHELD, note=f"this letter cannot be written as a mail: {error}")
         said: list[str] = []
+        relay = None
         try:
-            if not await self._envelope(relay, sender, delivery.content.to, said):
-                await relay.rset(timeout=COMMAND_SECONDS)
-                self._keep(relay)
+            async with asyncio.timeout(self.preamble):
+                relay = await self._connection(said)
+                taken = relay is not None and await self._envelope(relay, sender, delivery.content.to, said)
+            if relay is None or not taken:
+                await self._start_over(relay)
                 return _answered(said)
+            if time.monotonic() > delivery.not_after:
+                raise TimeoutError("the conversation took so long that somebody else may speak for this letter now")
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            relay.close()
+            _drop(relay)
             raise NotSent(f"before the message was written: {type(error).__name__}: {error}") from error
+        except BaseException:
+            _drop(relay)
+            raise
+        return await self._deliver(relay, message, said)
+
+    async def _deliver(self, relay: aiosmtplib.SMTP, message: bytes, said: list[str]) -> Reply:
+        """Write the message: from here on, silence proves nothing."""
         try:
-            answer = await _write(relay, message, timeout=self._account.settings["timeout"])
+            answer = await _write(relay, message, self._account.settings["timeout"])
         except (aiosmtplib.SMTPException, OSError) as error:
-            relay.close()
+            _drop(relay)
             note = f"the message was written and not answered: {type(error).__name__}: {error}"
             raise Lost(note, _answered(said).raw) from error
+        except BaseException:
+            _drop(relay)
+            raise
         said.append(_line("dot", answer))
-        self._keep(relay)
+        if answer.code == CLOSING:
+            _drop(relay)
+        else:
+            self._keep(relay)
         return _answered(said)
+
+    async def _start_over(self, relay: aiosmtplib.SMTP | None) -> None:
+        """Make a connection ready for the next letter after a refusal; if it will not, let it go."""
+        if relay is None:
+            return
+        try:
+            await relay.rset(timeout=COMMAND_SECONDS)
+        except (aiosmtplib.SMTPException, OSError):
+            _drop(relay)
+        else:
+            self._keep(relay)
 
     def read(self, reply: Reply) -> Verdict:
         last = reply.raw.decode("utf-8", "replace").splitlines()[-1:]
@@ -104,10 +139,12 @@ class Smtp:
         if phase == "dot" and code == 250:
             queued = QUEUED_AS.search(words)
             return done(queued[1] if queued else (words or "250"))
+        if phase == "auth":
+            return later(f"the relay refused to sign us in: {code} {words}", pauses=True, until_lifted=True)
         if 400 <= code < 500:
             return later(f"the relay said {code} {words}")
         if 500 <= code < 600:
-            return rejected(f"the relay said {code} {words}", pauses=phase == "auth")
+            return rejected(f"the relay said {code} {words}")
         return unknown(f"the relay said {code} {words}")
 
     def can_look_up(self) -> bool:
@@ -138,8 +175,8 @@ class Smtp:
             relay.close()
         self._idle.clear()
 
-    async def _connection(self) -> aiosmtplib.SMTP:
-        """A signed-in connection: a kept-open one that still answers, or a new one. Raises NotSent."""
+    async def _connection(self, said: list[str]) -> aiosmtplib.SMTP | None:
+        """A signed-in connection: a kept-open one that still answers, or a new one. None, with the reason said, if we may not in."""
         now = asyncio.get_running_loop().time()
         while self._idle:
             relay, since = self._idle.pop()
@@ -149,11 +186,12 @@ class Smtp:
                 if relay.is_connected:
                     return relay
             except (aiosmtplib.SMTPException, OSError):
-                relay.close()
+                _drop(relay)
         try:
             return await self._connect()
-        except (aiosmtplib.SMTPException, OSError) as error:
-            raise NotSent(f"no connection to the relay: {type(error).__name__}: {error}") from error
+        except aiosmtplib.SMTPAuthenticationError as error:
+            said.append(_line("auth", SMTPResponse(error.code, error.message)))
+            return None
 
     async def _connect(self) -> aiosmtplib.SMTP:
         address = await resolve(self._host, self._port, loopback=self._account.loopback)
@@ -181,32 +219,48 @@ class Smtp:
 
     async def _envelope(self, relay: aiosmtplib.SMTP, sender: str, to: str, said: list[str]) -> bool:
         """MAIL, RCPT, DATA: True when the relay waits for the message. What it said is added to `said`."""
-        options = [] if to.isascii() else ["SMTPUTF8"]
-        for phase, step in (
-            ("mail", lambda: relay.mail(sender, options=options, encoding="utf-8" if options else "ascii")),
-            ("rcpt", lambda: relay.rcpt(to, encoding="utf-8" if options else "ascii")),
-            ("data", lambda: relay.execute_command(b"DATA", timeout=COMMAND_SECONDS)),
+        plain = to.isascii()
+        if not plain and not relay.supports_extension("smtputf8"):
+            said.append("rcpt 553 this relay takes no addresses beyond ASCII")
+            return False
+        options, encoding = ([], "ascii") if plain else (["SMTPUTF8"], "utf-8")
+        for phase, expected, step in (
+            ("mail", {250}, lambda: relay.mail(sender, options=options, encoding=encoding)),
+            ("rcpt", {250, 251, 252}, lambda: relay.rcpt(to, encoding=encoding)),
+            ("data", {354}, lambda: relay.execute_command(b"DATA", timeout=COMMAND_SECONDS)),
         ):
             try:
                 answer = await step()
             except aiosmtplib.SMTPResponseException as error:
                 answer = SMTPResponse(error.code, error.message)
+            if answer.code in expected:
+                said.append(_line(phase, answer))
+                continue
+            if not 400 <= answer.code < 600:
+                raise aiosmtplib.SMTPException(f"{phase} was answered {answer.code} {answer.message}")
             said.append(_line(phase, answer))
-            if answer.code not in (250, 251, 354):
-                return False
+            return False
         return True
 
     def _keep(self, relay: aiosmtplib.SMTP) -> None:
         self._idle.append((relay, asyncio.get_running_loop().time()))
 
 
-async def _write(relay: aiosmtplib.SMTP, message: bytes, *, timeout: float) -> SMTPResponse:
+def _drop(relay: aiosmtplib.SMTP | None) -> None:
+    """Close a connection at once: what is still buffered must not leave later."""
+    if relay is not None:
+        if relay.protocol is not None and isinstance(relay.protocol.transport, asyncio.WriteTransport):
+            relay.protocol.transport.abort()
+        relay.close()
+
+
+async def _write(relay: aiosmtplib.SMTP, message: bytes, seconds: float) -> SMTPResponse:
     """Write the message and the final dot in one piece; the relay's answer to the dot. Raises when none comes."""
     if relay.protocol is None:
         raise aiosmtplib.SMTPServerDisconnected("the connection closed after 354")
     stuffed = re.sub(rb"(?m)^\.", b"..", message)
     relay.protocol.write(stuffed + (b"" if stuffed.endswith(b"\r\n") else b"\r\n") + b".\r\n")
-    return await relay.protocol.read_response(timeout=timeout)
+    return await relay.protocol.read_response(timeout=seconds)
 
 
 def _line(phase: str, answer: SMTPResponse) -> str:

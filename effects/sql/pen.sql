@@ -1,5 +1,6 @@
 -- The machine's pen: every statement by which a worker or the sweeper writes to the ledger.
 -- Each names the state it leaves, looks rows up by key or id only, and says how many rows it moved.
+-- Lists travel in binary (%b): as text each element would be searched for characters to escape.
 
 -- reserve: arrow a, up to a window of rows in one commit, before any call. Who loses a key gets no row back.
 INSERT INTO effects_effect (
@@ -11,24 +12,24 @@ SELECT
     1 + coalesce((SELECT max(e.attempt) FROM effects_effect e WHERE e.key = c.key AND e.epoch = c.epoch), 0),
     'pending', %(tool)s, c.target, c.amount_minor, %(event_id)s, %(scope)s,
     c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, statement_timestamp() + make_interval(secs => %(deadline)s), '', '', '', ''
-FROM unnest(%(keys)s::text[], %(epochs)s::int[], %(targets)s::text[], %(amounts)s::bigint[], %(digests)s::text[])
+FROM unnest(%(keys)b::text[], %(epochs)s::int[], %(targets)b::text[], %(amounts)s::bigint[], %(digests)b::text[])
     AS c (key, epoch, target, amount_minor, content_digest)
 ON CONFLICT DO NOTHING
 RETURNING id, key, epoch, attempt
 
 -- keep: the raw reply, committed before anybody reads it. A reply that comes after the sweeper spoke is kept all the same.
 INSERT INTO effects_keptreply (effect_id, kind, raw, note)
-SELECT * FROM unnest(%(ids)s::bigint[], %(kinds)s::text[], %(raws)s::bytea[], %(notes)s::text[])
+SELECT * FROM unnest(%(ids)s::bigint[], %(kinds)b::text[], %(raws)b::bytea[], %(notes)b::text[])
 ON CONFLICT DO NOTHING
 
 -- settle: arrows b, c, d, e by the worker that made the call, or by the sweeper that read a kept reply again.
 UPDATE effects_effect e
 SET state = v.state, receipt = v.receipt, reason = v.reason, settled_by = %(by)s, settled_at = now(),
-    retry_at = CASE WHEN v.retry_in IS NOT NULL AND e.attempt < %(max_attempts)s
-                    THEN now() + make_interval(secs => least(v.retry_in * power(2, e.attempt - 1), 3600)) END,
+    retry_at = CASE WHEN v.retry_in IS NOT NULL AND (e.attempt < %(max_attempts)s OR NOT v.counts)
+                    THEN now() + make_interval(secs => least(v.retry_in * power(2, least(e.attempt, 12) - 1), 3600)) END,
     look_up_at = CASE WHEN v.state = 'unknown' AND %(can_look_up)s THEN now() END
-FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(receipts)s::text[], %(reasons)s::text[], %(retries)s::float8[])
-    AS v (id, state, receipt, reason, retry_in)
+FROM unnest(%(ids)s::bigint[], %(states)b::text[], %(receipts)b::text[], %(reasons)b::text[], %(retries)s::float8[], %(counts)s::bool[])
+    AS v (id, state, receipt, reason, retry_in, counts)
 WHERE e.id = v.id AND e.state = 'pending'
 
 -- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due.
@@ -55,10 +56,10 @@ WHERE id = %(id)s AND state = %(state)s
 -- stop_asking: the settle window is over for an unknown row; from here a person has it.
 UPDATE effects_effect SET look_up_at = NULL WHERE id = %(id)s AND state = 'unknown'
 
--- give_up: arrow d. Nobody can know: a person is asked.
+-- give_up: arrow d. Nobody can know: a person is asked. A reply that was kept meanwhile is read first, at the next sweep.
 UPDATE effects_effect
 SET state = 'unknown', reason = %(reason)s, settled_by = %(by)s, settled_at = now(), look_up_at = NULL
-WHERE id = %(id)s AND state = 'pending'
+WHERE id = %(id)s AND state = 'pending' AND NOT EXISTS (SELECT FROM effects_keptreply WHERE effect_id = %(id)s)
 
 -- note_look_up: one question to the provider and its answer, kept as evidence.
 INSERT INTO effects_lookup (effect_id, by, answer, receipt, raw)
@@ -70,11 +71,13 @@ SET next_slot = greatest(next_slot, clock_timestamp()) + make_interval(secs => %
 WHERE id = %(channel_id)s
 RETURNING extract(epoch FROM next_slot - make_interval(secs => %(n)s / %(rate)s) - clock_timestamp())::float8
 
--- rest: a channel that was told to wait; one pause at a time, never shortening one in force.
+-- rest: a channel that was told to wait, unless it rests about as long already.
 INSERT INTO effects_pause (workspace_id, subject, reason, started_by, until, lifted_by)
 SELECT %(workspace_id)s, %(subject)s::text, %(reason)s, %(by)s, now() + make_interval(secs => %(seconds)s::float8), ''
 WHERE NOT EXISTS (
-    SELECT FROM effects_pause WHERE subject = %(subject)s::text AND lifted_at IS NULL AND (until IS NULL OR until > now())
+    SELECT FROM effects_pause
+    WHERE subject = %(subject)s::text AND lifted_at IS NULL
+      AND (until IS NULL OR until >= now() + make_interval(secs => 0.9 * %(seconds)s::float8))
 )
 
 -- held: is any of these subjects paused?

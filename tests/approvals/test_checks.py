@@ -1,8 +1,8 @@
 """What is found on submit: each check on a letter that has the fault, and silence on one that only looks like it."""
 
 import pytest
-from django.test.utils import CaptureQueriesContext
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from approvals import plans
 from approvals.checks import CHECKS
@@ -109,6 +109,8 @@ def test_a_refund_needs_no_words_but_a_mail_with_an_amount_does():
     row = a_row(1, text="", subject="", amount_minor=500)
     assert found(a_proposed_plan([row], currency="EUR", tool="refund")) == {}
     assert set(found(a_proposed_plan([row], currency="EUR", channel=smtp()))) == {"empty_letter", "missing_subject"}
+    short = a_row(1, text="Hi.", amount_minor=500)
+    assert set(found(a_proposed_plan([short], currency="EUR", channel=smtp()))) == {"near_empty_letter"}
 
 
 @pytest.mark.parametrize(
@@ -205,6 +207,7 @@ LINKS_THAT_LIE = [
 LINKS_THAT_DO_NOT = [
     '<a href="https://bank.example/login">bank.example</a>',
     '<a href="https://www.bank.example/">https://bank.example/start</a>',
+    '<a href="https://bank.example/">www.bank.example</a>',
     '<a href="https://login.bank.example/">bank.example</a>',
     '<a href="https://evil.example/">our shop</a>',
     '<a href="https://cdn.example/menu.pdf">menu.pdf</a>',

@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 
 from approvals import dispatch, halting, tasks, voting
 from approvals.coverage import counts, is_settled
+from approvals.errors import Refused
 from approvals.models import Chunk, Plan
 from effects.models import Effect
 from effects.rulings import resolve
@@ -224,18 +225,20 @@ def test_a_target_done_by_an_earlier_plan_is_covered(workplace: Workplace) -> No
     assert figures(second) == {"rows": 3, "done": 1, "covered": 2}
 
 
-def test_a_row_whose_key_is_unknown_elsewhere_waits_for_that_answer(workplace: Workplace) -> None:
+@pytest.mark.parametrize("again", [True, False])
+def test_a_row_whose_key_is_unknown_elsewhere_waits_for_that_answer(workplace: Workplace, again: bool) -> None:
     with FakeHttp() as provider:
         plan = approved(provider, 2)
         held = world.an_effect("unknown")
         work(workplace, plan)
         assert figures(plan) == {"rows": 2, "waiting": 1, "done": 1}
         assert plan.chunks.get().due_at is not None, "it is looked at again"
-        resolve(held, to=State.FAILED, by=world.acting(world.dana()), reason="not there", evidence="asked", seen="unknown")
+        dana = world.acting(world.dana())
+        resolve(held, to=State.FAILED, by=dana, reason="not there", evidence="asked", seen="unknown", again=again)
         due_again(plan)
         work(workplace, plan)
-        assert provider.deliveries["customer1@example.com"] == 1
-    assert figures(plan) == {"rows": 2, "done": 2}
+        assert provider.deliveries["customer1@example.com"] == int(again), "a ruling without `again` sends nothing"
+    assert figures(plan)["done"] == 1 + again
 
 
 def test_what_may_pass_is_tried_again_and_what_may_not_is_not(workplace: Workplace) -> None:
@@ -299,3 +302,60 @@ def test_the_broker_never_holds_more_than_a_bounded_number(monkeypatch: pytest.M
     assert len(dispatch.due_chunks()) == 5
     assert len(dispatch.due_chunks()) == 2
     assert dispatch.due_chunks() == []
+
+
+def test_a_revoked_effect_frees_its_key_for_plans_approved_afterwards_only(workplace: Workplace) -> None:
+    from effects.rulings import revoke
+
+    with FakeHttp() as provider:
+        before = approved(provider, 1)
+        held = world.an_effect("unknown")
+        work(workplace, before)
+        revoke(held, by=world.acting(world.dana()), reason="called off", seen="unknown")
+        due_again(before)
+        work(workplace, before)
+        assert not provider.calls
+        work(workplace, approved(provider, 1))
+        assert provider.deliveries == {"customer1@example.com": 1}
+    assert figures(before) == {"rows": 1, "covered": 1}
+
+
+def test_our_own_failure_stays_ours_when_another_plan_fails_too(workplace: Workplace) -> None:
+    with FakeHttp(otherwise=answers(400)) as provider:
+        first = approved(provider, 1)
+        work(workplace, first)
+        second = approved(provider, 1)
+        work(workplace, second)
+    assert figures(first) == figures(second) == {"rows": 1, "failed": 1}
+
+
+@pytest.mark.parametrize("held", ["paused", "expired"])
+def test_a_plan_that_may_not_send_makes_no_messages(workplace: Workplace, monkeypatch: pytest.MonkeyPatch, held: str) -> None:
+    monkeypatch.setattr(voting, "CHUNK", 2)
+    with FakeHttp() as provider:
+        plan = approved(provider, 10)
+        if held == "paused":
+            halting.pause(plan, by=world.acting(world.alice()), reason="one moment")
+        else:
+            Plan.objects.filter(pk=plan.pk).update(expires_at=timezone.now())
+        due_again(plan)
+        assert work(workplace, plan) == []
+        assert dispatch.due_chunks() == []
+
+
+def test_silence_never_becomes_a_yes() -> None:
+    plan = world.a_proposed_plan()
+    Plan.objects.filter(pk=plan.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert dispatch.expire_plans() == 1
+    plan.refresh_from_db()
+    assert plan.state == "expired"
+    assert not plan.chunks.exists()
+
+
+@pytest.mark.parametrize("who", ["ed", "charlie"])
+def test_it_refuses_who_may_not_halt(who: str) -> None:
+    with FakeHttp() as provider:
+        plan = approved(provider)
+    for verb in (halting.pause, halting.stop):
+        with pytest.raises((Refused, Plan.DoesNotExist)):
+            verb(plan, by=world.acting(getattr(world, who)()), reason="mischief")

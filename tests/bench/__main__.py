@@ -22,7 +22,8 @@ from config.embedded import Refusal
 from config.stack import BASE_DIR, Stack
 from tests.bench.meters import Peak, cpu_seconds
 
-WINDOW = 64  # rows in flight, for each of two processes, for us and for the bare loop
+CONNECTIONS = 64  # calls in flight, for each of two processes, for us and for the bare loop
+WINDOW = 2 * CONNECTIONS  # rows reserved and not yet settled, for each process
 PEER_MESSAGES = {"celery": {0: 2000, 50: 2000}, "dbos": {0: 400, 50: 400}}
 ENDING = 10.0
 
@@ -97,7 +98,7 @@ class Bench:
             for number in range(n):
                 send_one.apply_async((self.url, number), connection=connection)
         self.reset(delay_ms)
-        pool = ["--pool", "prefork", "-c", "2"] if delay_ms == 0 else ["--pool", "threads", "-c", str(2 * WINDOW)]
+        pool = ["--pool", "prefork", "-c", "2"] if delay_ms == 0 else ["--pool", "threads", "-c", str(2 * CONNECTIONS)]
         worker = self.spawn(
             "-m", "celery", "-A", "tests.bench.peers", "worker", "--loglevel", "WARNING", *pool, BENCH_BROKER=broker
         )
@@ -111,7 +112,9 @@ class Bench:
         self.reset(delay_ms)
         half = self.messages // 2
         spans = ((0, half), (half, self.messages))
-        processes = [self.spawn("-m", "tests.bench.peers", "bare", self.url, str(lo), str(hi), str(WINDOW)) for lo, hi in spans]
+        processes = [
+            self.spawn("-m", "tests.bench.peers", "bare", self.url, str(lo), str(hi), str(CONNECTIONS)) for lo, hi in spans
+        ]
         figures = self.wait_for(self.messages)
         for process in processes:
             process.wait(30)

@@ -4,14 +4,15 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db import connection
+from django.db.models import Max
+
 from accounts.models import Membership, Token, User, Workspace, digest_of, new_secret
 from approvals import plans, voting
 from approvals.coverage import counts
 from approvals.incoming import NewRow
 from approvals.models import Plan
 from audit.chain import Actor
-from django.db import connection
-from django.db.models import Max
 from effects import channels
 from effects.actors import Human
 from effects.models import Channel, Effect

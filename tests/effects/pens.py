@@ -64,8 +64,7 @@ def send(place: Workplace, channel: Channel, claims: Sequence[Claim], *, window:
             provider=await place.provider(channel),
             origin=origin_of(channel),
             limits=Limits(window=window, max_attempts=3, deadline=60, turn=turn),
-            reserving=await place.pen("reserving"),
-            recording=await place.pen("recording"),
+            pen=place.pen,
             worker=place.worker,
         ).run()
 

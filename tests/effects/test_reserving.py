@@ -88,7 +88,7 @@ def test_no_statement_of_the_hot_path_reads_the_whole_ledger(workplace: Workplac
         "plan_id": None, "run_id": "", "worker": "w", "deadline": 60.0, "keys": ["k"], "epochs": [0], "targets": ["x"],
         "amounts": [None], "digests": ["d"], "ids": [1], "kinds": ["answered"], "raws": [b""], "notes": [""],
         "states": ["done"], "receipts": ["r"], "reasons": [""], "retries": [None], "by": "w", "max_attempts": 3,
-        "can_look_up": False,
+        "can_look_up": False, "counts": [True],
     }  # fmt: skip
 
     async def plan() -> str:

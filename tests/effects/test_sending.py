@@ -6,10 +6,11 @@ from effects import ledger
 from effects.content import Content
 from effects.ledger import Claim
 from effects.models import Channel, Effect, Event, KeptReply, Pause
+from effects.sending import Limits, Sending
 from effects.verdicts import Reply, ReplyKind
 from effects.workplace import Workplace
 from tests import world
-from tests.effects.pens import a_claim, claims_to, outside, send, state_of
+from tests.effects.pens import a_claim, claims_to, origin_of, outside, send, state_of
 from tests.fakes import (
     Behaviour,
     FakeHttp,
@@ -263,3 +264,98 @@ def test_a_rate_spaces_calls_over_all_workers(workplace: Workplace) -> None:
 def test_kinds_of_replies_fit_their_column() -> None:
     width = KeptReply._meta.get_field("kind").max_length or 0
     assert all(len(kind) <= width for kind in ReplyKind)
+
+
+@pytest.mark.parametrize("receipt", ["a\\u0000b", "\\ud800"], ids=["NUL", "half a character"])
+def test_a_receipt_that_cannot_be_kept_is_unknown_and_spares_the_neighbours(workplace: Workplace, receipt: str) -> None:
+    with FakeHttp() as provider:
+        provider.behaviours["ada@example.com"] = answers(200, f'{{"id": "{receipt}"}}'.encode(), accepted=True)
+        send(workplace, a_channel_to(provider), claims_to("ada", "bo", "cy"))
+    assert state_of("ada@example.com") == "unknown"
+    assert Effect.objects.filter(state="done").count() == 2
+
+
+def test_a_reason_phrase_in_another_encoding_does_not_lose_the_reply(workplace: Workplace) -> None:
+    reply = b'HTTP/1.1 200 D\xe9j\xe0 vu\r\nContent-Length: 13\r\n\r\n{"id": "r-1"}'
+    with FakeHttp(otherwise=Behaviour(True, reply)) as provider:
+        send(workplace, a_channel_to(provider), claims_to("ada"))
+    assert state_of("ada@example.com") == "done"
+
+
+def test_it_asks_for_answers_that_are_not_compressed(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        send(workplace, a_channel_to(provider), claims_to("ada"))
+        assert provider.headers[0]["accept-encoding"] == "identity"
+
+
+def test_replies_survive_a_database_that_goes_away_while_calls_are_out(workplace: Workplace) -> None:
+    """The recording connection is cut after the reservation: what came back is written down over a new one."""
+    with FakeHttp() as provider:
+        cut: list[bool] = []
+
+        def cut_once(body: object) -> None:
+            if not cut:
+                cut.append(True)
+                outside("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'signoff recording'")
+
+        provider.before_answer = cut_once
+        send(workplace, a_channel_to(provider, timeout=20.0), claims_to("ada", "bo", "cy", "di"))
+        assert cut
+        assert set(provider.calls.values()) == {1}
+    assert set(Effect.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_calls_in_flight_are_written_down_when_the_source_breaks(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        channel = a_channel_to(provider)
+        given: list[int] = []
+
+        async def source(most: int) -> list[Claim]:
+            if given:
+                raise RuntimeError("the source broke")
+            given.append(1)
+            return claims_to("ada", "bo")
+
+        async def work() -> None:
+            await Sending(
+                source=source,
+                provider=await workplace.provider(channel),
+                origin=origin_of(channel),
+                limits=Limits(window=8, max_attempts=3, deadline=60),
+                pen=workplace.pen,
+                worker=workplace.worker,
+            ).run()
+
+        with pytest.raises(RuntimeError, match="the source broke"):
+            workplace.run(work())
+    assert set(Effect.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_a_longer_rest_outlasts_a_shorter_one(workplace: Workplace) -> None:
+    channel = world.a_channel()
+
+    async def rest(seconds: float | None) -> None:
+        await ledger.rest(
+            await workplace.pen("recording"),
+            workspace_id=channel.workspace_id,
+            channel_id=channel.pk,
+            seconds=seconds,
+            reason="r",
+            by="w",
+        )
+
+    for seconds in (5.0, 1.0, 3600.0, 60.0, None, 3600.0):
+        workplace.run(rest(seconds))
+    assert Pause.objects.count() == 3
+
+
+def test_what_never_left_this_machine_uses_up_no_attempt(workplace: Workplace) -> None:
+    channel = world.a_channel(settings={"url": "http://127.0.0.1:1/send", "timeout": 1.0})
+    for _ in range(5):
+        send(workplace, channel, claims_to("ada"))
+    waits = [
+        round((effect.retry_at - effect.settled_at).total_seconds())
+        for effect in Effect.objects.order_by("attempt")
+        if effect.retry_at
+    ]
+    assert waits == [10, 20, 40, 80, 160]

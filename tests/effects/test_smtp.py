@@ -6,6 +6,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from audit.chain import Actor
+from effects import channels
+from effects.content import Content
+from effects.errors import BadChannel
+from effects.ledger import Claim
 from effects.models import Channel, Effect
 from effects.providers.letters import message_id
 from effects.sweeping import sweep
@@ -119,3 +124,45 @@ def test_a_lost_letter_is_looked_up_by_its_message_id(
     assert asked == [f"/look?id={message_id(effect.key, 0, sender='Ada <ada@acme.example>')}"]
     assert (effect.state, effect.look_ups.get().answer) == (state, answered)
     assert effect.receipt == ("Q77" if state == "done" else "")
+
+
+def test_a_refusal_followed_by_a_hang_up_is_still_a_refusal(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        relay.behaviours["ada@example.com"] = MailBehaviour(rcpt=550, hangs_up_after_no=True)
+        send(workplace, a_channel_to(relay), claims_to("ada"))
+    effect = Effect.objects.get()
+    assert (effect.state, effect.retry_at) == ("failed", None)
+    assert b"rcpt 550" in bytes(effect.reply.raw)
+
+
+def test_letters_leave_in_seven_bits(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        send(workplace, a_channel_to(relay), [a_claim("ada@example.com", text="Grüße aus Köln")])
+        [raw] = relay.messages
+    assert raw.isascii()
+
+
+def test_a_subject_that_no_mail_can_carry_is_withheld(workplace: Workplace) -> None:
+    content = Content("ada@example.com", "Good\u2028news", "text")
+    claim = Claim(a_claim().key, 0, content, content.digest())
+    with FakeRelay() as relay:
+        send(workplace, a_channel_to(relay), [claim])
+        assert not relay.deliveries
+    effect = Effect.objects.get()
+    assert (effect.state, effect.reply.kind) == ("failed", "withheld")
+
+
+def test_an_address_beyond_ascii_is_refused_where_the_relay_cannot_take_it(workplace: Workplace) -> None:
+    with FakeRelay() as relay:
+        send(workplace, a_channel_to(relay), [a_claim("zoë@example.com")])
+        assert not relay.deliveries
+    assert Effect.objects.get().state == "failed"
+
+
+@pytest.mark.parametrize("sender", ["Acme, Inc. <a@acme.example>", "nobody", "a@b.example\r\nBcc: x@y.example"])
+def test_a_sender_that_is_no_single_address_is_refused(sender: str) -> None:
+    settings = {"host": "127.0.0.1", "port": "25", "tls": "none", "from": sender}
+    with pytest.raises(BadChannel, match="from must be an address"):
+        channels.add(
+            world.a_workspace(), slug="mail", provider="smtp", settings=settings, secrets={}, by=Actor("command", None, "a test")
+        )

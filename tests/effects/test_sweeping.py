@@ -162,3 +162,50 @@ def test_it_looks_at_a_bounded_number_of_rows_at_once(workplace: Workplace) -> N
         abandoned(workplace, a_channel_to(provider), *(f"p{n}" for n in range(30)))
         assert workplace.run(sweep(workplace, most=20)) == 20
         assert workplace.run(sweep(workplace, most=20)) == 10
+
+
+def test_one_channels_trouble_is_nobody_elses(workplace: Workplace) -> None:
+    """A channel whose secrets no key opens any more must not keep the others from being swept."""
+    with FakeHttp() as provider:
+        broken = world.a_channel(slug="broken", settings=provider.settings | {"timeout": 1.0})
+        reserve(workplace, broken, claims_to("ada"), deadline=0.001)
+        Channel.objects.filter(pk=broken.pk).update(secrets="not a sealed text")
+        [effect] = abandoned(workplace, a_channel_to(provider), "bo")
+        provider.filed[f"{effect.key}:0"] = "r-1"
+        swept(workplace)
+        swept(workplace)
+    effect.refresh_from_db()
+    assert effect.state == "done"
+    assert Effect.objects.get(channel=broken).state == "pending"
+
+
+def test_a_reply_kept_while_the_sweeper_asked_is_not_overruled(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeHttp() as provider:
+        [effect] = abandoned(workplace, a_channel_to(provider), "ada")
+
+        def keeps_meanwhile(path: str) -> object:
+            from tests.effects.pens import outside
+
+            outside(
+                "INSERT INTO effects_keptreply (effect_id, kind, raw, note) VALUES (%s, 'answered', %s, '') RETURNING effect_id",
+                effect.pk,
+                b'HTTP/1.1 200 OK\r\n\r\n{"id": "r-9"}',
+            )
+            return answers(404)
+
+        monkeypatch.setattr(provider, "_found", keeps_meanwhile)
+        swept(workplace)
+        Effect.objects.filter(pk=effect.pk).update(look_up_at=None)
+        swept(workplace)
+    effect.refresh_from_db()
+    assert (effect.state, effect.receipt) == ("done", "r-9")
+
+
+def test_a_look_up_that_cannot_tell_epochs_apart_proves_nothing_of_a_later_one(workplace: Workplace) -> None:
+    with FakeHttp() as provider:
+        settings = provider.settings | {"lookup_url": f"http://127.0.0.1:{provider.port}/look?key={{key}}&epoch=0"}
+        channel = world.a_channel(settings=settings | {"timeout": 1.0})
+        http = workplace.run(workplace.provider(channel))
+        provider.filed["k:0"] = "r-0"
+        assert workplace.run(http.look_up("k", 0)).receipt == "r-0"
+        assert workplace.run(http.look_up("k", 1)).answer == "inconclusive"
