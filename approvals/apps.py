@@ -6,4 +6,3 @@ class ApprovalsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen for chunks that are due."""
-        from approvals import tasks

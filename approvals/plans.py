@@ -17,11 +17,11 @@ from django.db.models.functions import Now
 
 from accounts.models import Token, Workspace
 from approvals import checks
-from approvals.digest import PlanShape, RowShape, plan_digest
 from approvals.errors import LostRace, Refused
+from approvals.freezing import digest_now
 from approvals.incoming import NewRow, RowError
 from approvals.intake import Errors
-from approvals.models import Plan, PlanState, Row
+from approvals.models import Plan, PlanState
 from audit import chain
 from audit.chain import Actor
 from effects.channels import setting
@@ -178,31 +178,6 @@ def withdraw(plan: Plan, *, reason: str, token: Token) -> Plan:
         raise LostRace(f"This plan is {_in_words(current)} and can no longer be withdrawn.", current)
     _withdraw(current, token, reason)
     return current
-
-
-def digest_now(plan: Plan) -> str:
-    """The digest of the plan and its rows as the database holds them at this moment, read in a stream."""
-    current = Plan.objects.select_related("channel").get(pk=plan.pk)
-    rows = Row.objects.filter(plan=plan).order_by("position")
-    shapes = rows.values_list("position", "target", "key", "epoch", "amount_minor", "content_digest", "excluded_reason").iterator(
-        chunk_size=5000
-    )
-    return plan_digest(
-        PlanShape(
-            title=current.title,
-            rationale=current.rationale,
-            tool=current.tool,
-            channel_id=current.channel_id,
-            channel=current.channel.slug,
-            provider=current.channel.provider,
-            settings=current.channel.settings,
-            event_id=current.event_id,
-            scope=current.scope,
-            currency=current.currency,
-            version=current.version,
-        ),
-        (RowShape(*shape) for shape in shapes),
-    )
 
 
 def _finished(plan: Plan, rows: Iterable[NewRow | RowError], errors: Errors, lines: "array[int]") -> Iterator[tuple[Any, ...]]:

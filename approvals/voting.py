@@ -15,8 +15,8 @@ from django.utils import timezone
 from accounts.roles import Act
 from approvals.dispatch import CHUNK, chunks_are_due
 from approvals.errors import LostRace, Refused
+from approvals.freezing import digest_now
 from approvals.models import Chunk, Decision, Plan, PlanState, Row
-from approvals.plans import digest_now
 from audit import chain
 from effects.actors import Human
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from approvals import plans
 from approvals.errors import LostRace, Refused
+from approvals.freezing import digest_now
 from approvals.models import Plan, PlanState, Row
 from audit.models import Entry
 from effects.models import Epoch
@@ -40,7 +41,7 @@ def test_bob_answers_for_what_his_agent_proposes():
 def test_the_digest_is_that_of_what_the_database_holds():
     plan = a_proposed_plan()
     assert plan.digest.startswith("sha256:")
-    assert plan.digest == plans.digest_now(plan)
+    assert plan.digest == digest_now(plan)
 
 
 def test_a_row_changed_behind_the_scenes_changes_the_digest_of_now():
@@ -49,7 +50,7 @@ def test_a_row_changed_behind_the_scenes_changes_the_digest_of_now():
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("ALTER TABLE approvals_row DISABLE TRIGGER row_stays_as_proposed")
         cursor.execute("UPDATE approvals_row SET content_digest = 'sha256:x' WHERE plan_id = %s AND position = 2", [plan.pk])
-    assert plans.digest_now(plan) != plan.digest
+    assert digest_now(plan) != plan.digest
 
 
 def test_a_proposed_plan_waits_a_day_for_an_answer():
@@ -91,7 +92,7 @@ def test_a_row_asks_for_the_highest_epoch_that_a_person_opened():
         )
     plan = plans.submit(plan, token=plan.token)
     assert [row.epoch for row in rows_of(plan)] == [0, 2, 0]
-    assert plans.digest_now(plan) == plan.digest
+    assert digest_now(plan) == plan.digest
 
 
 def test_what_is_proposed_does_not_change():

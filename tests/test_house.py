@@ -1,0 +1,79 @@
+"""The house is tested too: sizes, names, docs against code, settings in their order."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from config.health import GUARDS
+from effects import providers
+from effects.states import ARROWS, State
+
+ROOT = Path(__file__).resolve().parents[1]
+APPS = ("accounts", "audit", "effects", "approvals", "runs", "config")
+SOURCES = [path for app in APPS for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts]
+LEDGER = (ROOT / "docs" / "ledger.md").read_text()
+
+
+def test_no_file_is_longer_than_three_hundred_lines() -> None:
+    long = {str(path.relative_to(ROOT)): lines for path in SOURCES if (lines := len(path.read_text().splitlines())) > 300}
+    assert not long
+
+
+def test_no_module_is_called_after_a_layer() -> None:
+    layers = {"services", "selectors", "managers", "utils", "helpers", "common", "core"}
+    assert not {path.stem for path in SOURCES} & layers
+
+
+def test_every_module_says_what_it_is() -> None:
+    mute = [
+        str(path.relative_to(ROOT)) for path in SOURCES if path.stat().st_size and not path.read_text().lstrip().startswith('"""')
+    ]
+    assert [path for path in mute if not path.endswith(("apps.py", "__init__.py"))] == []
+
+
+def test_the_page_of_the_ledger_draws_the_arrows_of_the_code() -> None:
+    drawn = {
+        letter: (before, after) for before, after, letter in re.findall(r"^    (\w+) --> (\w+): ([b-j])$", LEDGER, re.MULTILINE)
+    }
+    assert drawn == {letter: (before.value, after.value) for letter, (before, after) in ARROWS.items()}
+    assert all(f"| `{state.value}` |" in LEDGER for state in State)
+
+
+def test_the_ledger_names_tests_that_exist() -> None:
+    for file, test in re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", LEDGER):
+        [path] = (ROOT / "tests").rglob(file)
+        assert not test or f"def {test}" in path.read_text()
+
+
+def test_readiness_looks_for_every_guard_of_the_ledger() -> None:
+    triggers = set()
+    for app in ("effects", "approvals", "audit"):
+        triggers |= set(re.findall(r"CREATE TRIGGER (\w+)", (ROOT / app / "sql" / "schema.sql").read_text()))
+    assert set(GUARDS) <= triggers
+
+
+def test_times_stand_in_their_order() -> None:
+    """A turn and its last call end before the time limit; the time limit before the broker gives a message to somebody else."""
+    longest_call = 900 + 30  # the bound on a channel's timeout, and an SMTP conversation before its letter
+    assert 5 + longest_call < settings.CELERY_TASK_TIME_LIMIT < settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]
+    assert not settings.DATABASES["default"]["ATOMIC_REQUESTS"]
+
+
+@pytest.mark.parametrize("name", sorted(providers.register))
+def test_every_setting_of_a_provider_says_what_it_is_for(name: str) -> None:
+    assert all(setting.help for setting in providers.settings_of(name).values())
+    assert providers.register[name].capabilities.definite
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    numbers = sorted(int(path.name[:4]) for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_lock_files_name_hashes_and_no_address() -> None:
+    for path in ROOT.glob("requirements*.txt"):
+        text = path.read_text()
+        assert "--hash=sha256:" in text
+        assert not re.search(r"https?://|--index-url", text)
