@@ -10,7 +10,7 @@ from django.db.models.functions import Lower, Now
 
 from accounts.roles import Role
 
-TOKEN_PREFIX = "sgn_"
+PREFIX = "sgn_"  # what secret scanners look for
 
 
 class UserManager(BaseUserManager["User"]):
@@ -94,7 +94,7 @@ class Token(models.Model):
 
 def new_secret() -> str:
     """A fresh token text, for example `sgn_` and 43 characters."""
-    return TOKEN_PREFIX + secrets.token_urlsafe(32)
+    return PREFIX + secrets.token_urlsafe(32)
 
 
 def digest_of(secret: str) -> str:

@@ -1,3 +1,5 @@
+"""Plans, decisions and dispatch."""
+
 from django.apps import AppConfig
 
 

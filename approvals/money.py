@@ -1,8 +1,10 @@
 """Amounts as people write them. Pure; the integer in minor units is the amount, this is only its picture."""
 
 # ISO 4217: the currencies whose minor unit is not a hundredth.
-NO_DECIMALS = frozenset("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split())
-THREE_DECIMALS = frozenset("BHD IQD JOD KWD LYD OMR TND".split())
+NO_DECIMALS = frozenset(
+    ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"]
+)
+THREE_DECIMALS = frozenset(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"])
 
 
 def amount_text(minor: int | None, currency: str) -> str:

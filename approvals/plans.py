@@ -6,7 +6,7 @@ otherwise somebody could write into a plan that they may then approve.
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,14 @@ from approvals.errors import LostRace, Refused
 from approvals.freezing import digest_now
 from approvals.incoming import NewRow, RowError
 from approvals.intake import Errors
+from approvals.loading import finished, tell_duplicates
 from approvals.models import Plan, PlanState
 from audit import chain
 from audit.chain import Actor
-from effects.channels import setting
-from effects.content import Content, canonical_json
-from effects.keys import UnusableKey, effect_key, normalize_target, scope_of
+from effects.keys import UnusableKey, effect_key, scope_of
 from effects.models import Channel
 from effects.statements import read_statements
 
-MOST_ROWS = 200_000  # rows of one plan
 ANSWER_WITHIN = timedelta(hours=24)  # a proposed plan that nobody decided on by then has expired
 REPLACEABLE = (
     PlanState.PROPOSED,
@@ -121,10 +119,11 @@ def load(plan: Plan, rows: Iterable[NewRow | RowError], *, token: Token) -> int:
     lines = array("L")  # the line of each new row, for what only the whole load shows
     with connection.cursor() as cursor:
         with cursor.copy(SQL["copy"]) as copy:
-            for values in _finished(current, rows, errors, lines):
+            for values in finished(current, rows, errors=errors, lines=lines):
                 copy.write_row(values)
         if lines and not errors.count:
-            _refuse_duplicates(cursor, current, lines, errors)
+            cursor.execute(SQL["twice_in_load"], {"plan_id": current.pk, "after": current.row_count})
+            tell_duplicates(cursor.fetchall(), current, errors=errors, lines=lines)
     errors.refuse_if_any()
     Plan.objects.filter(pk=current.pk, state=PlanState.DRAFT).update(row_count=F("row_count") + len(lines))
     _record("rows loaded", current, token, after={"added": len(lines), "rows": current.row_count + len(lines)})
@@ -178,49 +177,6 @@ def withdraw(plan: Plan, *, reason: str, token: Token) -> Plan:
         raise LostRace(f"This plan is {_in_words(current)} and can no longer be withdrawn.", current)
     _withdraw(current, token, reason)
     return current
-
-
-def _finished(plan: Plan, rows: Iterable[NewRow | RowError], errors: Errors, lines: "array[int]") -> Iterator[tuple[Any, ...]]:
-    """The columns of each row, with its key and digest. After the first error rows are only looked at, not written."""
-    kind = str(setting(plan.channel, "target_kind"))
-    scope = scope_of(plan.workspace.slug, plan.currency, plan.scope)
-    for row in rows:
-        if isinstance(row, RowError):
-            errors.add(row)
-            continue
-        position = plan.row_count + len(lines) + 1
-        if position > MOST_ROWS:
-            errors.add(RowError(row.line, "", f"is one row too many: a plan holds at most {MOST_ROWS:,}"))
-            return
-        if row.amount_minor is not None and not plan.currency:
-            errors.add(RowError(row.line, "amount_minor", "needs a currency: open the plan with one"))
-            continue
-        try:
-            target = normalize_target(row.target, kind)
-            key = effect_key(plan.event_id, plan.tool, target, row.amount_minor, scope)
-        except UnusableKey as error:
-            errors.add(RowError(row.line, "target", str(error)))
-            continue
-        if errors.count:
-            continue
-        lines.append(row.line or position)
-        content = Content(target, row.subject, row.text, row.html, row.payload, row.amount_minor)
-        yield (
-            plan.pk, position, row.target, target, key, 0, row.amount_minor, row.subject, row.text, row.html,
-            _json(row.payload), _json(row.record), content.digest(), "",
-        )  # fmt: skip
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else canonical_json(value)
-
-
-def _refuse_duplicates(cursor: Any, plan: Plan, lines: "array[int]", errors: Errors) -> None:
-    cursor.execute(SQL["twice_in_load"], {"plan_id": plan.pk, "after": plan.row_count})
-    for target, (first, second), count in cursor.fetchall():
-        one, other = (lines[position - plan.row_count - 1] for position in (first, second))
-        more = f", and {count - 2} more" if count > 2 else ""
-        errors.add(RowError(other, "target", f"is the same target as line {one} ({target}){more}; each gets one row"))
 
 
 def _own(plan: Plan, token: Token) -> Plan:

@@ -1,4 +1,4 @@
-"""What a letter holds, told to the person who reads it: links with their real hosts, remote pictures, characters that do not draw.
+"""What a letter holds, told to its reviewer: links with their real hosts, remote pictures, characters that do not draw.
 
 Pure. Nothing here changes what is sent; it only shows it.
 """
@@ -6,6 +6,7 @@ Pure. Nothing here changes what is sent; it only shows it.
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
@@ -16,6 +17,9 @@ SAFE_SCHEMES = frozenset({"https", "mailto", "tel"})
 # A visible text that a reader takes for an address: a host with a dot and letters at its end, whatever stands around it.
 LOOKS_LIKE_A_HOST = re.compile(r"(?:https?://)?((?:[^\s/@:<>()]+\.)+[^\W\d_]{2,})(?=[/:?#\s.,;!]|$)", re.IGNORECASE)
 LINK_IN_TEXT = re.compile(r"https?://[^\s<>\"')\]]+", re.IGNORECASE)
+WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+LINES = re.compile(r"[^\n]*\n|[^\n]+")
+QUICK = 20_000  # characters compared word by word
 STYLE_BLOCK = re.compile(r"<style\b.*?</style", re.IGNORECASE | re.DOTALL)
 FETCHED_BY_STYLE = re.compile(r"url\(\s*['\"]?([^'\")\s]+)['\"]?\s*\)?|@import\s+['\"]([^'\"]+)", re.IGNORECASE)
 
@@ -83,6 +87,30 @@ def pieces(text: str) -> list[Piece]:
     if start < len(text):
         found.append(Piece(text[start:]))
     return found
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Some words that stayed, came ("ins") or went ("del")."""
+
+    kind: str
+    text: str
+
+
+def compare(before: str, after: str) -> list[Stroke]:
+    """What became of `before`, word by word; line by line where there are too many words to be quick."""
+    cut = WORDS if len(before) + len(after) < QUICK else LINES
+    old, new = cut.findall(before), cut.findall(after)
+    strokes = []
+    for name, lo, hi, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if name == "equal":
+            strokes.append(Stroke("", "".join(old[lo:hi])))
+            continue
+        if lo < hi:
+            strokes.append(Stroke("del", "".join(old[lo:hi])))
+        if start < stop:
+            strokes.append(Stroke("ins", "".join(new[start:stop])))
+    return strokes
 
 
 def for_preview(html: str) -> str:

@@ -33,13 +33,20 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
     if text:
         found = found.filter(Q(target__icontains=text) | Q(target_typed__icontains=text))
     if figure:
-        found = found.filter(figure=figure)
+        found = found.filter(Q(figure=figure))
     return page_of(found.fetch_mode(FETCH_RAISE), after=after, by="position", size=size)
 
 
 def row_of(plan: Plan, position: int) -> Row | None:
     """One row with its whole content and its outcome."""
     return _with_outcome(plan).filter(position=position).first()
+
+
+def row_before(plan: Plan, row: Row) -> Row | None:
+    """The row for the same effect in the version that this plan replaces, where its content was another."""
+    if not plan.replaces_id:
+        return None
+    return Row.objects.filter(plan_id=plan.replaces_id, key=row.key).exclude(content_digest=row.content_digest).first()
 
 
 def _with_outcome(plan: Plan) -> QuerySet[Row]:

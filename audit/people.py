@@ -54,7 +54,11 @@ def add_member(workspace: Workspace, email: str, *, role: str, name: str, passwo
         raise Refused(f"{user.email} is a member of {workspace.slug} already")
     membership = Membership.objects.create(workspace=workspace, user=user, role=role)
     chain.append(
-        "member added", workspace_id=workspace.pk, by=by, on=("member", user.pk, user.email), after={"role": role, "name": user.name}
+        "member added",
+        workspace_id=workspace.pk,
+        by=by,
+        on=("member", user.pk, user.email),
+        after={"role": role, "name": user.name},
     )
     return membership
 

@@ -5,9 +5,7 @@ from django.db.models import FETCH_RAISE, Q, QuerySet
 from audit.models import Entry
 
 
-def entries(
-    workspace_id: int, *, act: str = "", person: str = "", kind: str = "", number: int | None = None
-) -> QuerySet[Entry]:
+def entries(workspace_id: int, *, act: str = "", person: str = "", kind: str = "", number: int | None = None) -> QuerySet[Entry]:
     """Entries of one workspace. `act` and `person` are parts of the words; `kind` and `number` name what was acted on."""
     rows = Entry.objects.filter(workspace_id=workspace_id).fetch_mode(FETCH_RAISE)
     wanted = Q()

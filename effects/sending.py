@@ -1,9 +1,9 @@
 """The hot path: reserve, call, keep, read and settle, many rows in flight on one event loop.
 
-Two tasks and a window. The reserver takes rows for idle connections only (half the window; the other half is being written down) and
-starts their calls once they are committed as pending. The recorder commits raw replies in small groups, and in the same commit the verdicts read from the group before: a raw reply is
-on disk before anybody reads it, and costs no commit of its own. What is reserved and not settled never exceeds the window, so that
-is the most a killed worker leaves behind.
+Two tasks and a window. The reserver takes rows for idle connections only (half the window; the other half is being written
+down) and starts their calls once they are committed as pending. The recorder commits raw replies in small groups, and in the
+same commit the verdicts read from the group before: a raw reply is on disk before anybody reads it, and costs no commit of its
+own. What is reserved and not settled never exceeds the window, so that is the most a killed worker leaves behind.
 """
 
 import asyncio
@@ -88,7 +88,8 @@ class Sending:
             if not claims:
                 return
             claimed_at = time.monotonic()
-            won = await ledger.reserve(await self.pen("reserving"), claims, of=self.origin, worker=self.worker, deadline=self.limits.deadline)
+            pen, deadline = await self.pen("reserving"), self.limits.deadline
+            won = await ledger.reserve(pen, claims, of=self.origin, worker=self.worker, deadline=deadline)
             self.calling += len(won)
             self.unsettled += len(won)
             self.reserved += len(won)

@@ -39,9 +39,9 @@ class Reply:
 class Verdict:
     """What a reply means for the ledger.
 
-    `receipt` is what lets us find the effect at the provider later. `transient` says that a refusal may pass, so another
-    attempt is allowed; `retry_after` is the provider's own word in seconds. `pauses` says that the whole channel should rest, `until_lifted` until a
-    person lifts that. `counts` is false for an attempt that never left this machine: it uses up none of the attempts allowed.
+    `receipt` lets us find the effect at the provider later. `transient` says that a refusal may pass, so that another attempt is
+    allowed; `retry_after` is the provider's own word in seconds. `pauses`: the whole channel should rest; `until_lifted`: until a
+    person lifts that. `counts` is false for an attempt that never left this machine: it uses up none of those allowed.
     """
 
     state: State

@@ -35,9 +35,7 @@ class Run(models.Model):
                 condition=Q(occurrence__isnull=False, replay_of=None),
                 name="one_run_per_planned_occurrence",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=[state.value for state in RunState]), name="run_state_is_one_we_know"
-            ),
+            models.CheckConstraint(condition=Q(state__in=[state.value for state in RunState]), name="run_state_is_one_we_know"),
             models.CheckConstraint(
                 condition=Q(state=RunState.RUNNING, ended_at=None) | (~Q(state=RunState.RUNNING) & Q(ended_at__isnull=False)),
                 name="ended_exactly_when_not_running",

@@ -15,15 +15,15 @@ from accounts.roles import Act
 from approvals import queries
 from approvals.models import Plan, Row
 from approvals.money import amount_text
-from approvals.previews import for_preview, is_hidden, look, pieces
+from approvals.previews import compare, for_preview, is_hidden, look, pieces
 
 # The frame's own policy: nothing is fetched, nothing runs, and only our own page may show it.
-FRAME = {
+FRAME: dict[str, Any] = {
     "default-src": [CSP.NONE],
     "style-src": [CSP.UNSAFE_INLINE],
     "img-src": ["data:"],
     "frame-ancestors": [CSP.SELF],
-    "sandbox": True,
+    "sandbox": "",
 }
 
 
@@ -49,7 +49,15 @@ def row_html(request: Visit, pk: int, position: int) -> HttpResponse:
 
 def letter_of(plan: Plan, row: Row, part: str) -> dict[str, Any]:
     """What the letter's card shows: the parts it has, the chosen one, its links, pictures and hidden characters."""
-    parts = {"text": row.text, "html": row.html, "source": row.html, "payload": row.payload, "record": row.record}
+    was = queries.row_before(plan, row)
+    parts = {
+        "text": row.text,
+        "html": row.html,
+        "source": row.html,
+        "payload": row.payload,
+        "changes": was and f"version {plan.version - 1}",
+        "record": row.record,
+    }
     held = [name for name, value in parts.items() if value not in ("", None)] or ["text"]
     sight = look(row.html, row.text)
     return {
@@ -62,6 +70,7 @@ def letter_of(plan: Plan, row: Row, part: str) -> dict[str, Any]:
         "payload": _indented(row.payload),
         "record": _indented(row.record),
         "amount": amount_text(row.amount_minor, plan.currency),
+        "strokes": compare(*map(_whole, (was, row))) if was and part == "changes" else [],
         "links": sight.links,
         "odd_links": sum(bool(link.warnings) for link in sight.links),
         "pictures": sight.pictures,
@@ -77,6 +86,12 @@ def _row_of(request: Visit, pk: int, position: int) -> tuple[Plan, Row]:
     if plan is None or found is None:
         raise Http404("no such row in this workspace")
     return plan, found
+
+
+def _whole(row: Row) -> str:
+    """Everything that is sent of a row, as one text to compare."""
+    amount = "" if row.amount_minor is None else str(row.amount_minor)
+    return "\n\n".join(filter(None, [row.subject, row.text, row.html, _indented(row.payload), amount]))
 
 
 def _indented(value: Any) -> str:

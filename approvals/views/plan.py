@@ -20,6 +20,8 @@ from approvals.money import amount_text
 from approvals.views.letter import letter_of
 from audit.queries import of_object
 
+type Typed = dict[str, Form] | None
+
 FROZEN = (PlanState.APPROVED, PlanState.STOPPED)
 
 
@@ -67,7 +69,7 @@ def plan_of(request: Visit, pk: int) -> Plan:
     return found
 
 
-def page(request: Visit, plan: Plan, *, said: str = "", status: int = 200, **typed: Form) -> HttpResponse:
+def page(request: Visit, plan: Plan, *, said: str = "", status: int = 200, typed: Typed = None) -> HttpResponse:
     """The whole page, or the panel of acts alone where only that was asked for; `typed` are forms to give back as sent."""
     first = queries.rows(plan, size=1).rows
     sample = queries.row_of(plan, first[0].position) if first else None
@@ -90,7 +92,7 @@ def page(request: Visit, plan: Plan, *, said: str = "", status: int = 200, **typ
         "open_end": plan.state == PlanState.APPROVED and bool(progress_of["moving"] or progress_of["stuck"]),
         "mine": any(decision.by_id == request.user.pk for decision in decided),
         **_rows(request, plan),
-        **_forms(plan, **typed),
+        **_forms(plan, typed),
     }
     fragment = "#decision" if request.htmx.target == "decision" else ""
     return render(request, f"plans/plan.html{fragment}", context, status=status)
@@ -127,7 +129,7 @@ def _rows(request: Visit, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _forms(plan: Plan, **typed: Form) -> dict[str, Form]:
+def _forms(plan: Plan, typed: Typed = None) -> dict[str, Form]:
     shown = {"digest": plan.digest}
     codes = [check["code"] for check in plan.checks]
     fresh = {
@@ -139,7 +141,7 @@ def _forms(plan: Plan, **typed: Form) -> dict[str, Form]:
         "stopping": HoldForm(auto_id="stop-%s"),
         "resumption": ResumptionForm(auto_id="resumption-%s"),
     }
-    return {**fresh, **typed}
+    return {**fresh, **(typed or {})}
 
 
 def _progress(plan: Plan) -> dict[str, Any]:

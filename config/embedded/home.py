@@ -14,7 +14,7 @@ from config.embedded.owner import Owner, may_enter, owner_for
 from config.embedded.refusal import Refusal, of_system
 
 DEFAULT = Path(__file__).resolve().parents[2] / ".signoff"
-ELSEWHERE = Path("/var/tmp")  # noqa: S108 - kept over a restart, unlike /tmp; what lies there is checked
+ELSEWHERE = Path("/var/tmp")
 
 
 class Home:

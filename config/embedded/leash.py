@@ -31,7 +31,7 @@ def main(farewell: int, parent: int, user: str, command: list[str]) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):  # Python's own choices, inherited by exec
         signal.signal(number, signal.SIG_DFL)
     try:
-        os.execvp(command[0], command)  # noqa: S606
+        os.execvp(command[0], command)
     except OSError as error:
         sys.exit(f"cannot execute {command[0]}: {error.strerror}")
 

@@ -1,6 +1,7 @@
 """Acts on one effect: resolve, revoke, open an epoch, ask the provider. Each is a noun that is POSTed to."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -84,15 +85,16 @@ def look_up(request: Visit, pk: int) -> HttpResponse:
 
 def _answer(request: Visit, effect: Effect, name: str, form: forms.Form, act: Callable[[], str]) -> HttpResponse:
     """Do the act and go back; 422 gives the form back as typed, 409 the card as it stands with one sentence."""
+    typed: dict[str, Any] = {name: form}
     if not form.is_valid():
-        return _again(request, effect, status=422, **{name: form})
+        return _again(request, effect, status=422, **typed)
     try:
         done = act()
     except LostRace as lost:
         return _again(request, effect_of(request, effect.pk), said=str(lost), status=409)
     except Refused as refused:
         form.add_error(None, str(refused))
-        return _again(request, effect, said="" if name != "asked" else str(refused), status=422, **{name: form})
+        return _again(request, effect, said="" if name != "asked" else str(refused), status=422, **typed)
     if _on_the_desk(request, effect):
         return _again(request, effect_of(request, effect.pk), told=done)
     messages.success(request, done)
@@ -102,12 +104,18 @@ def _answer(request: Visit, effect: Effect, name: str, form: forms.Form, act: Ca
 
 
 def _again(
-    request: Visit, effect: Effect, *, said: str = "", told: str = "", status: int = 200, **typed: forms.Form
+    request: Visit,
+    effect: Effect,
+    *,
+    said: str = "",
+    told: str = "",
+    status: int = 200,
+    typed: dict[str, forms.Form] | None = None,
 ) -> HttpResponse:
     if not _on_the_desk(request, effect):
-        return page(request, effect, said=said, status=status, **typed)
+        return page(request, effect, said=said, status=status, typed=typed)
     case = queries.case(effect.workspace_id, effect.pk) or queries.Case(effect, [])
-    card = card_of(case, can_ask=askable(effect.channel), **typed)
+    card = card_of(case, can_ask=askable(effect.channel), typed=typed)
     return render(request, "effects/desk.html#case", {"card": card, "said": said, "told": told}, status=status)
 
 

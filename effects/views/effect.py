@@ -16,6 +16,8 @@ from effects.models import Channel, Effect
 from effects.story import story
 from effects.transcripts import as_hex, as_json, as_text, is_cut
 
+type Typed = dict[str, Form] | None
+
 TABS = {"text": as_text, "json": as_json, "hex": as_hex}
 
 
@@ -35,7 +37,7 @@ def effect_of(request: Visit, pk: int) -> Effect:
     return found
 
 
-def page(request: Visit, effect: Effect, *, said: str = "", status: int = 200, **typed: Form) -> HttpResponse:
+def page(request: Visit, effect: Effect, *, said: str = "", status: int = 200, typed: Typed = None) -> HttpResponse:
     """The whole page; `said` is one sentence above the acts, `typed` the forms to give back as they were sent."""
     epochs = queries.epochs_of(effect)
     context = {
@@ -45,13 +47,13 @@ def page(request: Visit, effect: Effect, *, said: str = "", status: int = 200, *
         "epochs": epochs,
         "said": said,
         "reply": _reply(effect, request.GET.get("raw", "text")) if request.may["read_raw"] else None,
-        "card": card_of(queries.Case(effect, []), can_ask=askable(effect.channel), **typed),
+        "card": card_of(queries.Case(effect, []), can_ask=askable(effect.channel), typed=typed),
     }
     fragment = "#reply" if request.htmx.target == "reply" else ""
     return render(request, f"effects/effect.html{fragment}", context, status=status)
 
 
-def card_of(case: queries.Case, *, can_ask: bool, **typed: Form) -> dict[str, Any]:
+def card_of(case: queries.Case, *, can_ask: bool, typed: Typed = None) -> dict[str, Any]:
     """An effect, what is known of it, and the forms for what a person may do; ids are kept apart by its number."""
     effect = case.effect
     fresh = {
@@ -59,7 +61,7 @@ def card_of(case: queries.Case, *, can_ask: bool, **typed: Form) -> dict[str, An
         "revocation": RevocationForm(initial={"state": effect.state}, auto_id=f"revocation-{effect.pk}-%s"),
         "epoch": EpochForm(initial={"epoch": effect.epoch}, auto_id=f"epoch-{effect.pk}-%s"),
     }
-    return {"case": case, "effect": effect, "can_ask": can_ask, **fresh, **typed}
+    return {"case": case, "effect": effect, "can_ask": can_ask, **fresh, **(typed or {})}
 
 
 def askable(channel: Channel) -> bool:

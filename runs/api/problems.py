@@ -1,6 +1,6 @@
 """Every error of the API in one shape (RFC 9457): `application/problem+json` with `code`, `title` and `detail`.
 
-Where fields are at fault, `errors` are `[{field, error}]` or `[{line, field, error}]`. `code` is for programs and keeps its meaning.
+Where fields are at fault, `errors` are `[{field, error}]` or `[{line, field, error}]`. A `code` never changes its meaning.
 """
 
 import json

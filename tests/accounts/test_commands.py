@@ -81,9 +81,7 @@ def test_a_password_can_come_from_standard_input(monkeypatch):
 def test_a_weak_password_is_refused(monkeypatch):
     a_workspace()
     monkeypatch.setattr("sys.stdin", io.StringIO("12345\n"))
-    assert "short" in refusal(
-        "member", "add", "ana@people.example", "--workspace", "acme", "--role", "admin", "--password-stdin"
-    )
+    assert "short" in refusal("member", "add", "ana@people.example", "--workspace", "acme", "--role", "admin", "--password-stdin")
 
 
 def test_somebody_known_joins_another_workspace_with_their_own_password():

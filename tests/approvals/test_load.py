@@ -6,7 +6,7 @@ import psutil
 import pytest
 from django.db import connection
 
-from approvals import plans
+from approvals import loading, plans
 from approvals.incoming import NewRow, RowError
 from approvals.intake import RowsRefused, read_csv, read_ndjson
 from approvals.models import Plan, Row
@@ -212,7 +212,7 @@ def test_somebody_elses_token_loads_nothing():
 
 
 def test_one_row_too_many_is_refused(monkeypatch):
-    monkeypatch.setattr(plans, "MOST_ROWS", 3)
+    monkeypatch.setattr(loading, "MOST_ROWS", 3)
     plan = a_draft(rows=2)
     ((line, _, error),) = said(plan, [a_row(8).at(1), a_row(9).at(2)])
     assert line == 2

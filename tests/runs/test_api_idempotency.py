@@ -48,14 +48,18 @@ def test_a_key_counts_for_one_address_and_one_token():
     assert Agent(a_token(a_workspace("globex"))).post("runs", WORDS | {"agent": "c"}, key='"k-1"').status_code == 201
 
 
-@pytest.mark.parametrize("key", ["", '""', '"', '"a', 'a"', '"a" "b"', "a b", '"é"', '"a\tb"', '"' + "x" * 256 + '"', "x" * 256, 'a,"b"', '"a\\b"'])
+@pytest.mark.parametrize(
+    "key", ["", '""', '"', '"a', 'a"', '"a" "b"', "a b", '"é"', '"a\tb"', '"' + "x" * 256 + '"', "x" * 256, 'a,"b"', '"a\\b"']
+)
 def test_a_key_that_cannot_be_read_is_refused_and_does_nothing(key):
     answer = Agent().post("runs", WORDS, key=key)
     assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_malformed")
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize("key", ['"8e03978e-40d5-43dd-bc93-6894a57f9324"', "8e03978e-40d5-43dd-bc93-6894a57f9324", '"' + "x" * 255 + '"', r'"a\"b"'])
+@pytest.mark.parametrize(
+    "key", ['"8e03978e-40d5-43dd-bc93-6894a57f9324"', "8e03978e-40d5-43dd-bc93-6894a57f9324", '"' + "x" * 255 + '"', r'"a\"b"']
+)
 def test_a_key_may_be_in_quotes_or_bare(key):
     assert Agent().post("runs", WORDS, key=key).status_code == 201
 

@@ -8,7 +8,7 @@ import pytest
 from approvals.models import Decision, Plan, PlanState, Row
 from runs.api import waiting
 from tests.runs.agents import Agent, letters, told
-from tests.world import a_channel, a_draft, a_proposed_plan, a_row, a_run, a_token, a_workspace, alice, an_effect, rows_of
+from tests.world import a_channel, a_draft, a_proposed_plan, a_run, a_token, alice, an_effect, rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ def test_an_agent_loads_ndjson_and_csv(agent):
     plan = agent.opens_a_plan(currency="EUR")
     answer = agent.raw(f"plans/{plan.pk}/rows", letters(3))
     assert (answer.status_code, answer.json()) == (200, {"rows": 3, "total": 3})
-    csv = 'target,text,amount_minor\nana@example.com,"Dear Ana,\nhello.",1999\n'.encode()
+    csv = b'target,text,amount_minor\nana@example.com,"Dear Ana,\nhello.",1999\n'
     answer = agent.raw(f"plans/{plan.pk}/rows", csv, "text/csv; charset=utf-8")
     assert (answer.status_code, answer.json()) == (200, {"rows": 1, "total": 4})
     assert rows_of(plan)[3].text == "Dear Ana,\nhello."
@@ -79,7 +79,9 @@ def test_rows_that_do_not_fit_are_told_by_line_and_none_is_kept(agent):
     assert not Row.objects.exists()
 
 
-@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "", "text/csv; charset=latin-1", "multipart/form-data"])
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "text/plain", "", "text/csv; charset=latin-1", "multipart/form-data"]
+)
 def test_rows_of_another_kind_are_refused(agent, content_type):
     plan = agent.opens_a_plan()
     answer = agent.raw(f"plans/{plan.pk}/rows", letters(1), content_type)
@@ -102,9 +104,7 @@ def test_a_chunked_request_is_read_to_its_end(agent):
 
 def test_a_chunked_request_that_cannot_be_read_is_not_taken_for_an_empty_one(agent):
     plan = agent.opens_a_plan()
-    answer = agent.client.post(
-        f"/api/v1/plans/{plan.pk}/rows", CONTENT_TYPE="text/csv", headers={"Transfer-Encoding": "chunked"}
-    )
+    answer = agent.client.post(f"/api/v1/plans/{plan.pk}/rows", CONTENT_TYPE="text/csv", headers={"Transfer-Encoding": "chunked"})
     assert (answer.status_code, answer.json()["code"]) == (411, "length_required")
 
 
@@ -175,9 +175,7 @@ def test_a_plan_is_shown_with_its_sum(agent):
 
 def test_an_agent_is_told_what_should_change(agent):
     plan = a_proposed_plan()
-    Decision.objects.create(
-        plan=plan, kind="changes_requested", by=alice(), digest=plan.digest, reason="Say which order it is."
-    )
+    Decision.objects.create(plan=plan, kind="changes_requested", by=alice(), digest=plan.digest, reason="Say which order it is.")
     decision = agent.get(f"plans/{plan.pk}").json()["decision"]
     assert (decision["kind"], decision["reason"]) == ("changes_requested", "Say which order it is.")
 
@@ -262,6 +260,13 @@ def test_a_change_since_what_was_seen_is_told_at_once(agent, monkeypatch):
     assert agent.get(f"plans/{plan.pk}", wait=30, seen=seen).json()["counts"]["done"] == 1
     assert agent.get(f"plans/{plan.pk}", wait=30, seen="draft").json()["state"] == "proposed"
     assert clock.naps == []
+
+
+def test_a_state_can_be_what_was_seen(agent, monkeypatch):
+    clock, plan = Ticking(monkeypatch), a_proposed_plan()
+    clock.events[3.0] = lambda: Plan.objects.filter(pk=plan.pk).update(state=PlanState.REJECTED)
+    assert agent.get(f"plans/{plan.pk}", wait=30, seen="proposed").json()["state"] == "rejected"
+    assert clock.now == 3.0
 
 
 def test_without_wait_the_answer_comes_at_once(agent, monkeypatch):
