@@ -1,5 +1,7 @@
 """Plans, decisions and dispatch."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,4 @@ class ApprovalsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen for chunks that are due."""
+        import_module("approvals.tasks")

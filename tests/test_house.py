@@ -1,6 +1,8 @@
 """The house is tested too: sizes, names, docs against code, settings in their order."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,10 @@ def test_lock_files_name_hashes_and_no_address() -> None:
         text = path.read_text()
         assert "--hash=sha256:" in text
         assert not re.search(r"https?://|--index-url", text)
+
+
+def test_every_process_listens_for_chunks_that_are_due() -> None:
+    """An approval in the web process is announced at once, not when beat comes round."""
+    program = "import django; django.setup(); from approvals.dispatch import chunks_are_due; print(len(chunks_are_due.receivers))"
+    told = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "1"

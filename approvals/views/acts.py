@@ -1,7 +1,6 @@
 """Acts on one plan: approve, reject, request changes, leave rows out, pause, go on, stop. Each is a noun that is POSTed to."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib import messages
 from django.forms import Form
@@ -120,16 +119,15 @@ def stop(request: Visit, pk: int) -> HttpResponse:
 
 def _answer(request: Visit, plan: Plan, name: str, form: Form, act: Callable[[], str]) -> HttpResponse:
     """Do the act and go back to the plan; 422 gives the form back as typed, 409 the plan as it stands with one sentence."""
-    typed: dict[str, Any] = {name: form}
     if not form.is_valid():
-        return page(request, plan, status=422, **typed)
+        return page(request, plan, status=422, typed={name: form})
     try:
         done = act()
     except LostRace as lost:
         return page(request, plan_of(request, plan.pk), said=str(lost), status=409)
     except Refused as refused:
         form.add_error(None, str(refused))
-        return page(request, plan, status=422, **typed)
+        return page(request, plan, status=422, typed={name: form})
     messages.success(request, done)
     url = reverse("plan", args=[request.membership.workspace.slug, plan.pk])
     return HttpResponseClientRedirect(url) if request.htmx else see_other(url)

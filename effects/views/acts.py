@@ -1,7 +1,6 @@
 """Acts on one effect: resolve, revoke, open an epoch, ask the provider. Each is a noun that is POSTed to."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -85,16 +84,15 @@ def look_up(request: Visit, pk: int) -> HttpResponse:
 
 def _answer(request: Visit, effect: Effect, name: str, form: forms.Form, act: Callable[[], str]) -> HttpResponse:
     """Do the act and go back; 422 gives the form back as typed, 409 the card as it stands with one sentence."""
-    typed: dict[str, Any] = {name: form}
     if not form.is_valid():
-        return _again(request, effect, status=422, **typed)
+        return _again(request, effect, status=422, typed={name: form})
     try:
         done = act()
     except LostRace as lost:
         return _again(request, effect_of(request, effect.pk), said=str(lost), status=409)
     except Refused as refused:
         form.add_error(None, str(refused))
-        return _again(request, effect, said="" if name != "asked" else str(refused), status=422, **typed)
+        return _again(request, effect, said="" if name != "asked" else str(refused), status=422, typed={name: form})
     if _on_the_desk(request, effect):
         return _again(request, effect_of(request, effect.pk), told=done)
     messages.success(request, done)

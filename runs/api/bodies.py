@@ -11,10 +11,17 @@ PIECE = 64 * 1024  # bytes read at a time
 LARGEST = 1_000_000_000  # bytes of one load
 
 
+def too_large() -> Problem:
+    """413, with what to do instead."""
+    return Problem(413, "too_large", f"One load takes at most {LARGEST:,} bytes; send the rows in several.")
+
+
 class Body:
     """The bytes of a request, hashed on their way."""
 
     def __init__(self, request: HttpRequest) -> None:
+        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST:
+            raise too_large()
         self._read = _reader_of(request)
         self._hasher = hashlib.sha256()
         self._size = 0
@@ -23,7 +30,7 @@ class Body:
         while piece := self._read(PIECE):
             self._size += len(piece)
             if self._size > LARGEST:
-                raise Problem(413, "too_large", f"One load takes at most {LARGEST:,} bytes; send the rows in several.")
+                raise too_large()
             self._hasher.update(piece)
             yield piece
 

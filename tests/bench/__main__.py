@@ -224,6 +224,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="bare,celery,dbos", help="the peers to run, with commas")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # whoever ends us early leaves no worker behind
     folder = Path(tempfile.mkdtemp(prefix="signoff-bench-"))
     folder.chmod(0o755)
     clean = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}

@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 from approvals.models import Decision, Plan, PlanState, Row
-from runs.api import waiting
+from runs.api import bodies, waiting
 from tests.runs.agents import Agent, letters, told
 from tests.world import a_channel, a_draft, a_proposed_plan, a_run, a_token, alice, an_effect, rows_of
 
@@ -106,6 +106,30 @@ def test_a_chunked_request_that_cannot_be_read_is_not_taken_for_an_empty_one(age
     plan = agent.opens_a_plan()
     answer = agent.client.post(f"/api/v1/plans/{plan.pk}/rows", CONTENT_TYPE="text/csv", headers={"Transfer-Encoding": "chunked"})
     assert (answer.status_code, answer.json()["code"]) == (411, "length_required")
+
+
+def test_a_load_may_be_as_large_as_the_limit_and_no_larger(agent, monkeypatch):
+    plan, data = agent.opens_a_plan(), letters(3)
+    monkeypatch.setattr(bodies, "LARGEST", len(data) - 1)
+    told_length = agent.raw(f"plans/{plan.pk}/rows", data)
+    wire = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True, "wsgi.input": BytesIO(data)}
+    chunked = agent.client.post(f"/api/v1/plans/{plan.pk}/rows", **wire, CONTENT_TYPE="application/x-ndjson", CONTENT_LENGTH="")
+    for answer in (told_length, chunked):
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert not Row.objects.exists()
+    monkeypatch.setattr(bodies, "LARGEST", len(data))
+    assert agent.raw(f"plans/{plan.pk}/rows", data).status_code == 200
+
+
+@pytest.mark.parametrize("why", ["another kind", "no draft", "no such plan"])
+def test_a_load_that_is_refused_is_read_to_its_end_so_that_the_agent_hears_why(agent, why):
+    plan = a_proposed_plan() if why == "no draft" else agent.opens_a_plan()
+    path = f"plans/{plan.pk + (99 if why == 'no such plan' else 0)}/rows"
+    data = BytesIO(letters(2000))
+    wire = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True, "wsgi.input": data, "CONTENT_LENGTH": ""}
+    kind = "text/plain" if why == "another kind" else "application/x-ndjson"
+    assert agent.client.post(f"/api/v1/{path}", **wire, CONTENT_TYPE=kind).status_code >= 400
+    assert data.read() == b""
 
 
 def test_an_agent_submits(agent):
