@@ -1,14 +1,18 @@
 """What pages ask of plans. A row's outcome is read from the ledger each time; every list takes a constant number of queries."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from django.db import connection
 from django.db.models import FETCH_RAISE, Case, CharField, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from accounts.paging import Page, page_of
 from approvals.models import Decision, Plan, PlanState, Row
 from effects.models import Effect, Pause
+from effects.states import State
 
+POSITIONS = (Path(__file__).parent / "sql" / "rows.sql").read_text()
 MANY = 1_000  # counts on pages stop here
 
 
@@ -33,8 +37,14 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
     if text:
         found = found.filter(Q(target__icontains=text) | Q(target_typed__icontains=text))
     if figure:
-        found = found.filter(Q(figure=figure))
+        found = found.filter(position__in=_positions(plan, figure, text, after or 0, size + 1))
     return page_of(found.fetch_mode(FETCH_RAISE), after=after, by="position", size=size)
+
+
+def _positions(plan: Plan, figure: str, text: str, after: int, most: int) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(POSITIONS, {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most})
+        return [position for (position,) in cursor.fetchall()]
 
 
 def row_of(plan: Plan, position: int) -> Row | None:

@@ -78,15 +78,18 @@ class Sending:
     async def _reserve(self, calls: asyncio.TaskGroup) -> None:
         """Refill the window until the source is empty or the turn is over."""
         ends = time.monotonic() + self.limits.turn
+        ahead: list[Claim] = []  # read, a window at a time, and not yet reserved
         while time.monotonic() < ends:
             free = self._idle()
             if free < max(1, self.limits.connections // 4):
                 self._freed.clear()
                 await self._freed.wait()
                 continue
-            claims = await self.source(await self._paced(free))
-            if not claims:
+            if not ahead:
+                ahead = list(await self.source(await self._paced(self.limits.window)))
+            if not ahead:
                 return
+            claims, ahead = ahead[:free], ahead[free:]
             claimed_at = time.monotonic()
             pen, deadline = await self.pen("reserving"), self.limits.deadline
             won = await ledger.reserve(pen, claims, of=self.origin, worker=self.worker, deadline=deadline)

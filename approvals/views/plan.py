@@ -151,6 +151,7 @@ def _progress(plan: Plan) -> dict[str, Any]:
     picture = f"{plan.state} {sorted(figures.items())} {[pause.pk for pause in pauses]}"
     waiting = figures["waiting"] if plan.state == PlanState.APPROVED else 0
     moving, stuck = waiting + figures["pending"], figures["unknown"] + figures["stranded"]
+    pace = 2 if plan.row_count <= 20_000 else 5  # counting a hundred thousand rows takes most of a second
     return {
         "figures": figures,
         "bar": queries.bar(figures),
@@ -159,5 +160,5 @@ def _progress(plan: Plan) -> dict[str, Any]:
         "moving": moving,
         "stuck": stuck,
         "version": hashlib.sha256(picture.encode()).hexdigest()[:12],
-        "every": 0 if plan.state not in FROZEN else 2 if moving else 10 if stuck else 0,
+        "every": 0 if plan.state not in FROZEN else pace if moving else 10 if stuck else 0,
     }

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from celery import Celery
 
 PAYLOAD = {"subject": "Good news", "text": "Dear you,\n" + "x" * 400, "html": "", "payload": None, "amount_minor": None}
-app = Celery("plain", broker=os.environ.get("BENCH_BROKER", "redis://"))
+app = Celery("plain", broker=os.environ.get("BENCH_BROKER", "redis://"), set_as_current=False)
 app.conf.update(task_ignore_result=True, worker_prefetch_multiplier=4, worker_enable_remote_control=False)
 _kept = threading.local()
 
