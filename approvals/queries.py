@@ -10,7 +10,6 @@ from django.db.models import FETCH_RAISE, Case, CharField, F, OuterRef, Q, Query
 from accounts.paging import Page, page_of
 from approvals.models import Decision, Plan, PlanState, Row
 from effects.models import Effect, Pause
-from effects.states import State
 
 POSITIONS = (Path(__file__).parent / "sql" / "rows.sql").read_text()
 MANY = 1_000  # counts on pages stop here
