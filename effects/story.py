@@ -6,7 +6,7 @@ from datetime import datetime
 from effects.models import Effect, Epoch, Event, KeptReply, LookUp
 from effects.verdicts import ReplyKind
 
-HEARD = {
+HEARD: dict[str, str] = {
     ReplyKind.ANSWERED: "The provider answered",
     ReplyKind.LOST: "The answer was lost on the way",
     ReplyKind.NOT_SENT: "Nothing left this machine",
@@ -50,7 +50,7 @@ def _reserved(effect: Effect) -> Moment:
 
 
 def _replied(reply: KeptReply) -> Moment:
-    title = HEARD.get(ReplyKind(reply.kind), "The call ended")
+    title = HEARD.get(reply.kind, "The call ended")
     size = len(reply.raw)
     words = [f"{size:,} {'byte' if size == 1 else 'bytes'} kept" if size else "", reply.note]
     return Moment(reply.at, "reply", title, text="; ".join(filter(None, words)))

@@ -1,5 +1,6 @@
 // Everything here makes a page nicer; nothing here is needed for it to work.
 
+import { watchTheDecision } from "./signoff/decision.js";
 import { letNumbersBreathe } from "./signoff/numbers.js";
 import { tellLocalTimes } from "./signoff/times.js";
 import { countTicks } from "./signoff/ticks.js";
@@ -18,5 +19,6 @@ switchThemeAtOnce();
 listenToKeys();
 keepThePlace();
 tellTrouble();
+watchTheDecision();
 document.body.addEventListener("htmx:load", (event) => dress(event.detail.elt));
 setInterval(() => tellLocalTimes(document), 60_000);
