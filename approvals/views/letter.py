@@ -15,7 +15,7 @@ from accounts.roles import Act
 from approvals import queries
 from approvals.models import Plan, Row
 from approvals.money import amount_text
-from approvals.previews import compare, for_preview, is_hidden, look, pieces
+from approvals.previews import compare, for_preview, is_hidden, look
 
 # The frame's own policy: nothing is fetched, nothing runs, and only our own page may show it.
 FRAME: dict[str, Any] = {
@@ -64,9 +64,6 @@ def letter_of(plan: Plan, row: Row, part: str) -> dict[str, Any]:
         "row": row,
         "parts": held,
         "part": part if part in held else held[0],
-        "subject": pieces(row.subject),
-        "text": pieces(row.text),
-        "source": pieces(row.html),
         "payload": _indented(row.payload),
         "record": _indented(row.record),
         "amount": amount_text(row.amount_minor, plan.currency),

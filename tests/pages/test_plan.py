@@ -240,3 +240,12 @@ def test_a_new_version_shows_what_changed(alice: Client) -> None:
     assert "<del>order</del><ins>parcel</ins>" in letter
     assert "part=changes" not in alice.get(f"{page_of(new)}rows/1/").content.decode()
     assert "There is a newer version of this plan" in alice.get(page_of(old)).content.decode()
+
+
+def test_hidden_characters_are_marked_wherever_an_agent_speaks(alice: Client) -> None:
+    plan = world.a_proposed_plan([world.a_row(1, subject="For\u202e you")], title="Spring\u200b sale", rationale="It\u2066 is.")
+    html = alice.get(page_of(plan)).content.decode()
+    for mark in ("U+202E", "U+200B", "U+2066"):
+        assert f">{mark}</mark>" in html
+    for address in ("/acme/plans/", "/acme/inbox/"):
+        assert ">U+200B</mark>" in alice.get(address).content.decode()
