@@ -3,16 +3,16 @@
 import asyncio
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from accounts.roles import Act
 from audit import chain
+from effects import rulings
 from effects.actors import Human
 from effects.channels import open_provider
 from effects.errors import LostRace, Refused
 from effects.looking import look_up
 from effects.models import Channel, Effect, LookUp
-from effects.providers.base import Answer, Sighting
+from effects.providers.base import Answer, Provider, Sighting
 from effects.states import State
 
 
@@ -27,7 +27,10 @@ def ask_now(effect: Effect, *, by: Human) -> LookUp:
         raise Refused(f"Your role may not {Act.RESOLVE.value}.")
     if effect.state not in (State.PENDING, State.UNKNOWN):
         raise LostRace(f"This effect is {effect.state}; there is nothing to ask.", effect)
-    sighting = asyncio.run(_ask(effect))
+    provider = open_provider(effect.channel)
+    if not provider.can_look_up():
+        raise Refused("This channel's provider cannot be asked: it has no look-up address.")
+    sighting = asyncio.run(_ask(provider, effect))
     with transaction.atomic(durable=True):
         noted = LookUp.objects.create(
             effect=effect, by=by.actor.name, answer=sighting.answer.value, receipt=sighting.receipt, raw=sighting.raw
@@ -40,21 +43,11 @@ def ask_now(effect: Effect, *, by: Human) -> LookUp:
             after={"answer": sighting.answer.value, "receipt": sighting.receipt},
         )
         if sighting.answer is Answer.FOUND:
-            Effect.objects.filter(pk=effect.pk, state=effect.state).update(
-                state=State.DONE,
-                receipt=sighting.receipt,
-                reason="found by look-up",
-                settled_by=by.actor.name,
-                settled_at=Now(),
-                look_up_at=None,
-            )
+            rulings.prove(effect, receipt=sighting.receipt, by=by)  # if somebody was first, the answer stays as evidence
     return noted
 
 
-async def _ask(effect: Effect) -> Sighting:
-    provider = open_provider(effect.channel)
-    if not provider.can_look_up():
-        raise Refused("This channel's provider cannot be asked: it has no look-up address.")
+async def _ask(provider: Provider, effect: Effect) -> Sighting:
     try:
         return await look_up(provider, effect.key, effect.epoch)
     finally:

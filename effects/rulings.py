@@ -43,6 +43,13 @@ def resolve(
     )  # fmt: skip
 
 
+def prove(effect: Effect, *, receipt: str, by: Human) -> bool:
+    """Arrows b and f by a look-up that a person asked for, in their transaction. False when the row had left the state it was seen in."""
+    seen = Effect.objects.filter(pk=effect.pk, workspace_id=by.workspace_id, state=effect.state)
+    values = {"state": State.DONE, "receipt": receipt, "reason": "found by look-up", "settled_by": by.actor.name}
+    return seen.update(**values, settled_at=Now(), look_up_at=None) == 1
+
+
 @transaction.atomic(durable=True)
 def revoke(effect: Effect, *, by: Human, reason: str, seen: State | str) -> Effect:
     """Arrows i and j: take back an unknown or stranded effect; its key is free afterwards."""
