@@ -1,4 +1,7 @@
-// After a swap the reader's place is kept: a refusal is read first, a new letter takes the focus. A dead line is said.
+// After a swap the reader's place is kept: a refusal is read first, a new letter takes the focus, though never out of
+// a field that somebody went on to type in. A dead line is said.
+
+const isTyping = () => document.activeElement?.matches("input, textarea, select") ?? false;
 
 export function keepThePlace() {
   document.body.addEventListener("htmx:afterSettle", (event) => {
@@ -8,7 +11,7 @@ export function keepThePlace() {
     if (said) {
       said.setAttribute("tabindex", "-1");
       said.focus();
-    } else if (now.id === "letter" || now.id.startsWith("case-")) {
+    } else if (!isTyping() && (now.id === "letter" || now.id.startsWith("case-"))) {
       now.focus({ preventScroll: true });
     }
   });

@@ -83,6 +83,18 @@ def test_the_keyboard_is_enough(opened: Opener) -> None:
         assert page.url.endswith("?text=customer3&state=")
 
 
+def test_a_letter_that_arrives_late_leaves_the_typist_alone(opened: Opener) -> None:
+    plan = world.a_proposed_plan(3)
+    with opened(world.alice()) as page:
+        page.goto(f"/acme/plans/{plan.pk}/")
+        page.evaluate("htmx.config.defaultSettleDelay = 800")
+        page.keyboard.press("j")
+        expect(page.locator("#letter")).to_contain_text("customer2@example.com")
+        page.keyboard.press("/")
+        page.wait_for_timeout(1000)
+        expect(page.locator("#rows-text")).to_be_focused()
+
+
 def test_colours_change_at_once_and_stay(opened: Opener) -> None:
     with opened(world.alice()) as page:
         page.goto("/acme/inbox/")
