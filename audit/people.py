@@ -11,6 +11,8 @@ from accounts.roles import Role
 from audit import chain
 from audit.chain import Actor
 
+RESERVED = frozenset({"accounts", "admin", "api", "healthz", "readyz", "static", "theme"})  # first parts of our own addresses
+
 
 class Refused(Exception):
     """Nothing was added; the message says why."""
@@ -23,6 +25,8 @@ def add_workspace(slug: str, *, name: str, by: Actor) -> Workspace:
         validate_slug(slug)
     except ValidationError:
         raise Refused(f"{slug!r} is no slug: use letters, digits, hyphens and underscores") from None
+    if slug.lower() in RESERVED:
+        raise Refused(f"{slug!r} is the beginning of an address of Signoff's own: choose another")
     if Workspace.objects.filter(slug=slug).exists():
         raise Refused(f"there is a workspace {slug!r} already")
     workspace = Workspace.objects.create(slug=slug, name=name or slug.replace("-", " ").title())

@@ -48,6 +48,14 @@ def test_a_workspace_is_added():
     says("workspace", "add", "acme-books")
     assert Workspace.objects.get().name == "Acme Books"
     assert recorded("workspace added").object_name == "acme-books"
+
+
+def test_no_workspace_takes_an_address_of_our_own():
+    from config.urls import urlpatterns
+
+    first_parts = {str(entry.pattern).partition("/")[0] for entry in urlpatterns if str(entry.pattern)[:1] not in ("", "<")}
+    for slug in first_parts | {"theme", "static", "API"}:
+        assert "choose another" in refusal("workspace", "add", slug)
     says("workspace", "add", "other", "--name", "The Other")
     assert Workspace.objects.get(slug="other").name == "The Other"
 
