@@ -25,7 +25,9 @@ from effects.verdicts import Reply, Verdict, storable
 SQL = read_statements(Path(__file__).parent / "sql" / "pen.sql")
 
 # Rows are looked up by key or id, whatever the statistics say: a plan made while the ledger was small must not read all of it later.
-BY_KEY_ONLY = "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan"
+BY_KEY_ONLY = (
+    "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off"
+)
 
 START_WITHIN = 5.0  # seconds after its reservation in which a call may begin; an older claim is somebody else's business
 SLACK = 3.0  # seconds for keeping the reply, before the sweeper may look

@@ -1,6 +1,7 @@
 -- The machine's pen: every statement by which a worker or the sweeper writes to the ledger.
 -- Each names the state it leaves, looks rows up by key or id only, and says how many rows it moved.
 -- Lists travel in binary (%b): as text each element would be searched for characters to escape.
+-- `state || ''` hides a state from the planner: it must come by id, not walk the index of everybody's open rows.
 
 -- reserve: arrow a, up to a window of rows in one commit, before any call. Who loses a key gets no row back.
 INSERT INTO effects_effect (
@@ -12,14 +13,14 @@ SELECT
     1 + coalesce((SELECT max(e.attempt) FROM effects_effect e WHERE e.key = c.key AND e.epoch = c.epoch), 0),
     'pending', %(tool)s, c.target, c.amount_minor, %(event_id)s, %(scope)s,
     c.content_digest, %(plan_id)s, %(run_id)s, %(worker)s, statement_timestamp() + make_interval(secs => %(deadline)s), '', '', '', ''
-FROM unnest(%(keys)b::text[], %(epochs)s::int[], %(targets)b::text[], %(amounts)s::bigint[], %(digests)b::text[])
+FROM unnest(%(keys)b::text[], %(epochs)b::int[], %(targets)b::text[], %(amounts)b::bigint[], %(digests)b::text[])
     AS c (key, epoch, target, amount_minor, content_digest)
 ON CONFLICT DO NOTHING
 RETURNING id, key, epoch, attempt
 
 -- keep: the raw reply, committed before anybody reads it. A reply that comes after the sweeper spoke is kept all the same.
 INSERT INTO effects_keptreply (effect_id, kind, raw, note)
-SELECT * FROM unnest(%(ids)s::bigint[], %(kinds)b::text[], %(raws)b::bytea[], %(notes)b::text[])
+SELECT * FROM unnest(%(ids)b::bigint[], %(kinds)b::text[], %(raws)b::bytea[], %(notes)b::text[])
 ON CONFLICT DO NOTHING
 
 -- settle: arrows b, c, d, e by the worker that made the call, or by the sweeper that read a kept reply again.
@@ -28,9 +29,9 @@ SET state = v.state, receipt = v.receipt, reason = v.reason, settled_by = %(by)s
     retry_at = CASE WHEN v.retry_in IS NOT NULL AND (e.attempt < %(max_attempts)s OR NOT v.counts)
                     THEN now() + make_interval(secs => least(v.retry_in * power(2, least(e.attempt, 12) - 1), 3600)) END,
     look_up_at = CASE WHEN v.state = 'unknown' AND %(can_look_up)s THEN now() END
-FROM unnest(%(ids)s::bigint[], %(states)b::text[], %(receipts)b::text[], %(reasons)b::text[], %(retries)s::float8[], %(counts)s::bool[])
+FROM unnest(%(ids)b::bigint[], %(states)b::text[], %(receipts)b::text[], %(reasons)b::text[], %(retries)b::float8[], %(counts)b::bool[])
     AS v (id, state, receipt, reason, retry_in, counts)
-WHERE e.id = v.id AND e.state = 'pending'
+WHERE e.id = v.id AND e.state || '' = 'pending'
 
 -- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due.
 SELECT id FROM effects_effect WHERE state = 'pending' AND deadline < now() AND coalesce(look_up_at, now()) <= now()
@@ -41,7 +42,7 @@ LIMIT %(most)s
 -- read: rows that nobody is working on, with the reply that was kept, if one was.
 SELECT e.id, e.state, e.channel_id, e.key, e.epoch, e.deadline, e.settled_at, k.kind, k.raw, k.note, now()
 FROM effects_effect e LEFT JOIN effects_keptreply k ON k.effect_id = e.id
-WHERE e.id = ANY(%(ids)s) AND e.state IN ('pending', 'unknown')
+WHERE e.id = ANY(%(ids)s) AND e.state || '' IN ('pending', 'unknown')
 
 -- prove: arrows b and f. A look-up found the effect at the provider, so it happened.
 UPDATE effects_effect
