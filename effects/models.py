@@ -36,10 +36,11 @@ class Effect(models.Model):
     """One attempt at one thing done to one target.
 
     `plan_id` and `run_id` are plain values: the ledger knows no plan and no run. Times are the database's own.
+    Workspace and channel are checked once a statement, by the trigger `effects_belong_to_their_channel`, not once a row.
     """
 
-    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     key = models.CharField(max_length=80)
     epoch = models.IntegerField(default=0)
     attempt = models.IntegerField(default=1)

@@ -72,12 +72,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='effect',
             name='channel',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='effects.channel'),
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, to='effects.channel'),
         ),
         migrations.AddField(
             model_name='effect',
             name='workspace',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='accounts.workspace'),
+            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, to='accounts.workspace'),
         ),
         migrations.CreateModel(
             name='Epoch',

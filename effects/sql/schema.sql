@@ -16,6 +16,22 @@ END $$;
 CREATE TRIGGER effect_is_born_pending BEFORE INSERT ON effects_effect
     FOR EACH ROW WHEN (NEW.state <> 'pending' OR NEW.epoch <> 0) EXECUTE FUNCTION effect_is_born_pending();
 
+-- Origin: every effect goes out by a channel of its own workspace. Looked at once a statement, however many rows it reserves; a
+-- foreign key would look, and lock, once a row. Channels stay, and stay where they are.
+CREATE FUNCTION effects_belong_to_their_channel() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT workspace_id, channel_id FROM born) b
+        WHERE NOT EXISTS (SELECT FROM effects_channel c WHERE c.id = b.channel_id AND c.workspace_id = b.workspace_id)
+    ) THEN
+        RAISE EXCEPTION 'an effect goes out by a channel of its own workspace' USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER effects_belong_to_their_channel AFTER INSERT ON effects_effect
+    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION effects_belong_to_their_channel();
+
 -- Every refusal below says its own sentence; the conditions stand in the triggers, so that a lawful write calls no function.
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -38,6 +54,10 @@ CREATE TRIGGER effect_follows_the_arrows BEFORE UPDATE OF state ON effects_effec
             'stranded revoked'   -- j
         ))
     EXECUTE FUNCTION refuse('may not go there: no arrow leads from its state to the new one');
+
+CREATE TRIGGER channel_stays_where_it_is BEFORE UPDATE OF id, workspace_id ON effects_channel
+    FOR EACH ROW WHEN ((OLD.id, OLD.workspace_id) IS DISTINCT FROM (NEW.id, NEW.workspace_id))
+    EXECUTE FUNCTION refuse('belongs to its workspace for good');
 
 -- What an effect is never changes: its identity, its content's digest, its origin, its reservation.
 CREATE TRIGGER effect_keeps_its_identity BEFORE UPDATE ON effects_effect
@@ -89,13 +109,15 @@ END $$;
 CREATE TRIGGER epoch_supersedes_a_done_effect BEFORE INSERT ON effects_epoch
     FOR EACH ROW EXECUTE FUNCTION epoch_supersedes_a_done_effect();
 
--- What is written stays written: effects are never deleted; replies, trail, look-ups and epochs never change either.
+-- What is written stays written: effects and channels are never deleted; replies, trail, look-ups and epochs never change either.
 CREATE FUNCTION written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% rows are never %d', TG_TABLE_NAME, lower(TG_OP) USING ERRCODE = 'check_violation';
 END $$;
 
 CREATE TRIGGER effect_is_never_deleted BEFORE DELETE ON effects_effect
+    FOR EACH ROW EXECUTE FUNCTION written_once();
+CREATE TRIGGER channel_is_never_deleted BEFORE DELETE ON effects_channel
     FOR EACH ROW EXECUTE FUNCTION written_once();
 CREATE TRIGGER reply_is_written_once BEFORE UPDATE OR DELETE ON effects_keptreply
     FOR EACH ROW EXECUTE FUNCTION written_once();

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from effects.models import Effect, Epoch, Event, KeptReply, LookUp
+from effects.models import Channel, Effect, Epoch, Event, KeptReply, LookUp
 from effects.states import ARROWS, BLOCKING, FINAL, MACHINE_ARROWS, State, may_go, ways_out
 from tests import world
 
@@ -89,6 +89,24 @@ def test_what_an_effect_is_never_changes(column: str) -> None:
     value = 9 if column in ("epoch", "attempt", "plan_id", "amount_minor") else "other"
     with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
         Effect.objects.filter(pk=effect.pk).update(**{column: value})
+
+
+def test_an_effect_goes_out_by_a_channel_of_its_own_workspace() -> None:
+    effect = world.an_effect("pending")
+    elsewhere = world.a_channel(world.a_workspace("umbrella"))
+    for channel_id in (elsewhere.pk, 999_999):
+        copy = Effect.objects.get(pk=effect.pk)
+        copy.pk, copy.key, copy.channel_id = None, "v1:other", channel_id
+        with pytest.raises(IntegrityError, match="a channel of its own workspace"), transaction.atomic():
+            copy.save(force_insert=True)
+
+
+def test_a_channel_stays_and_stays_where_it_is() -> None:
+    channel = world.a_channel()
+    with pytest.raises(IntegrityError, match="for good"), transaction.atomic():
+        Channel.objects.filter(pk=channel.pk).update(workspace=world.a_workspace("umbrella"))
+    with pytest.raises(IntegrityError, match="never deleted"), transaction.atomic():
+        Channel.objects.filter(pk=channel.pk)._raw_delete("default")
 
 
 @pytest.mark.parametrize("rows", ["effects", "replies", "events", "epochs", "look-ups"])
