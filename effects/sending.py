@@ -21,7 +21,7 @@ from effects.verdicts import LONGEST_WAIT, Reply, ReplyKind, Verdict
 
 REST = 30.0  # seconds a channel rests when its provider names no time
 PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
-LINGER = 0.004  # seconds a small group of replies waits for company before its commit
+LINGER = 0.010  # seconds a small group of replies waits for company before its commit
 
 # Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked between windows.
 Source = Callable[[int], Awaitable[Sequence[Claim]]]

@@ -22,7 +22,7 @@ from config.embedded import Refusal
 from config.stack import BASE_DIR, Stack
 from tests.bench.meters import Peak, cpu_seconds
 
-CONNECTIONS = 64  # calls in flight, for each of two processes, for us and for the bare loop
+CONNECTIONS = 128  # calls in flight, for each of two processes, for us and for the bare loop
 WINDOW = 2 * CONNECTIONS  # rows reserved and not yet settled, for each process
 PEER_MESSAGES = {"celery": {0: 2000, 50: 2000}, "dbos": {0: 400, 50: 400}}
 ENDING = 10.0
