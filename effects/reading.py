@@ -11,7 +11,8 @@ def verdict_of(reply: Reply, provider: Provider) -> Verdict:
     verdict = _read(reply, provider)
     if verdict.receipt != storable(verdict.receipt):
         return unknown("the receipt holds characters that cannot be kept")
-    return replace(verdict, reason=storable(verdict.reason))
+    reason = storable(verdict.reason)
+    return verdict if reason == verdict.reason else replace(verdict, reason=reason)
 
 
 def _read(reply: Reply, provider: Provider) -> Verdict:

@@ -6,6 +6,8 @@ Whatever is shown is cut for the screen only; the bytes in the ledger stay as th
 import json
 import unicodedata
 
+from effects.providers.responses import read_response
+
 SHOWN = 32_000  # bytes of a reply that a page shows
 HEX_SHOWN = SHOWN // 4
 PER_LINE = 16
@@ -19,9 +21,9 @@ def as_text(raw: bytes) -> str:
 
 def as_json(raw: bytes) -> str:
     """The body as indented JSON, or an empty text where it is none."""
-    head, gap, body = raw.partition(b"\r\n\r\n")
     try:
-        return json.dumps(json.loads(body if gap and head.startswith(b"HTTP/") else raw), indent=2, ensure_ascii=False)[:SHOWN]
+        body = read_response(raw).body if raw.startswith(b"HTTP/") else raw
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)[:SHOWN]
     except (ValueError, RecursionError):
         return ""
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import uvloop
+
 from effects import ledger
 from effects.channels import open_provider
 from effects.ledger import Connection
@@ -18,7 +20,7 @@ class Workplace:
     """Made once per process, after the fork; `run` drives its loop from an ordinary function."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self.worker = ledger.incarnation()
         self._pens: dict[str, Connection] = {}
         self._providers: dict[int, tuple[str, Provider]] = {}

@@ -8,9 +8,6 @@ import asyncio
 import ipaddress
 import socket
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
-
 
 class Forbidden(OSError):
     """The name leads to an address that Signoff does not call."""
@@ -24,27 +21,12 @@ def check_address(address: str, *, loopback: bool) -> None:
         raise Forbidden(f"{address} is not a public address")
 
 
-async def resolve(host: str, port: int, *, loopback: bool) -> str:
-    """One numeric address of `host` that may be called. Raises OSError when there is none."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for *_, address in found:
-        check_address(str(address[0]), loopback=loopback)
-    return str(found[0][4][0])
-
-
-class CheckedResolver(AbstractResolver):
-    """aiohttp's resolver, refusing a name of which any address is not public."""
-
-    def __init__(self, *, loopback: bool) -> None:
-        self._inner = ThreadedResolver()
-        self._loopback = loopback
-
-    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        for entry in found:
-            check_address(entry["host"], loopback=self._loopback)
-        return found
-
-    async def close(self) -> None:
-        await self._inner.close()
+async def addresses_of(host: str, port: int, *, loopback: bool) -> list[str]:
+    """The numeric addresses of `host`, in the order to be tried. Raises Forbidden when any may not be called, OSError for none."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+    for address in addresses:
+        check_address(address, loopback=loopback)
+    if not addresses:
+        raise OSError(f"{host} has no address")
+    return addresses

@@ -6,21 +6,18 @@ The raw reply is the relay's side of the conversation, a line for each phase: `m
 """
 
 import asyncio
-import json
 import re
 import socket
 import time
 from email.utils import parseaddr
 from typing import ClassVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import aiohttp
 import aiosmtplib
 from aiosmtplib import SMTPResponse
 
 from effects.providers.base import (
     Account,
-    Answer,
     BadSettings,
     Capabilities,
     Delivery,
@@ -30,7 +27,9 @@ from effects.providers.base import (
     Sighting,
 )
 from effects.providers.letters import as_mail, message_id
-from effects.providers.outbound import CheckedResolver, resolve
+from effects.providers.lookups import ask, checked_url
+from effects.providers.outbound import addresses_of
+from effects.providers.wire import Wire
 from effects.verdicts import Reply, ReplyKind, Verdict, done, later, rejected, unknown
 
 COMMAND_SECONDS = 30.0  # for all that comes before the message itself
@@ -72,8 +71,8 @@ class Smtp:
         if "@" not in parseaddr(chosen["from"])[1] or re.search(r"[\r\n\0]", chosen["from"]):
             raise BadSettings("from must be an address such as Ada <ada@example.com>")
         lookup_url = chosen["lookup_url"]
-        if lookup_url and not (urlsplit(lookup_url).hostname and "{message_id}" in lookup_url):
-            raise BadSettings("lookup_url must be a full address that holds {message_id}")
+        if lookup_url and "{message_id}" not in checked_url("lookup_url", lookup_url, account):
+            raise BadSettings("lookup_url must hold {message_id}")
         self.preamble: float = min(COMMAND_SECONDS, chosen["timeout"])
         self._idle: list[tuple[aiosmtplib.SMTP, float]] = []
 
@@ -153,22 +152,11 @@ class Smtp:
     async def look_up(self, key: str, epoch: int) -> Sighting:
         wanted = message_id(key, epoch, sender=self._account.settings["from"])
         url = self._account.settings["lookup_url"].replace("{message_id}", quote(wanted, safe=""))
-        connector = aiohttp.TCPConnector(resolver=CheckedResolver(loopback=self._account.loopback))
-        timeout = aiohttp.ClientTimeout(total=COMMAND_SECONDS)
+        wire = Wire(url, headers={}, loopback=self._account.loopback)
         try:
-            async with (
-                aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
-                session.get(url, allow_redirects=False) as response,
-            ):
-                raw = await response.content.read(100_000)
-                if response.status == 404:
-                    return Sighting(Answer.ABSENT, raw=raw)
-                receipt = json.loads(raw).get(self._account.settings["receipt_field"], "")
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
-            return Sighting(Answer.INCONCLUSIVE, raw=f"{type(error).__name__}: {error}".encode())
-        if response.status == 200 and isinstance(receipt, str) and receipt:
-            return Sighting(Answer.FOUND, receipt, raw)
-        return Sighting(Answer.INCONCLUSIVE, raw=raw)
+            return await ask(url, wire=wire, field=self._account.settings["receipt_field"], seconds=COMMAND_SECONDS)
+        finally:
+            await wire.close()
 
     async def close(self) -> None:
         for relay, _ in self._idle:
@@ -194,7 +182,7 @@ class Smtp:
             return None
 
     async def _connect(self) -> aiosmtplib.SMTP:
-        address = await resolve(self._host, self._port, loopback=self._account.loopback)
+        address = (await addresses_of(self._host, self._port, loopback=self._account.loopback))[0]
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         dialled = socket.socket(family, socket.SOCK_STREAM)
         dialled.setblocking(False)
