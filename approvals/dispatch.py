@@ -6,6 +6,7 @@ hold there, and no message, lost or repeated, can change anything but timing.
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -23,22 +24,25 @@ from effects.content import Content
 from effects.ledger import Claim, Origin
 from effects.sending import Limits, Sending
 from effects.statements import read_statements
-from effects.workplace import Workplace
+from effects.workplace import Pens, Workplace
 
 CHUNK = 500  # rows of one chunk: enough to make the broker's cost vanish, few enough to share a worker
 LEASE = 10.0  # seconds a silent holder keeps a chunk; a living one renews it
 SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row waits for a call, or for a person
-ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however big the plan
+ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however many plans and however big
+OF_ONE_PLAN = 8  # of these; as many processes can start on a plan at once
+TURNS = 12  # channels that one process serves at the same time
 
 SQL = read_statements(Path(__file__).parent / "sql" / "dispatch.sql")
 
+_turns = itertools.count(1)
 chunks_are_due = Signal()  # sent after the commit of an approval or a resumption; beat finds them all the same
 
 
 def due_chunks() -> list[int]:
     """Ids of chunks to announce now, each marked as announced."""
     with connection.cursor() as cursor:
-        cursor.execute(SQL["due"], {"most": ANNOUNCED_AT_ONCE})
+        cursor.execute(SQL["due"], {"most": ANNOUNCED_AT_ONCE, "of_one_plan": OF_ONE_PLAN})
         return [id for (id,) in cursor.fetchall()]
 
 
@@ -62,73 +66,94 @@ def expire_plans() -> int:
     return expired
 
 
+class Busy(Exception):
+    """This process has its hands full, or serves the chunk's channel already; another process may have room."""
+
+
 async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
-    """Send what may be sent, for one turn, starting at this chunk. Returns the chunks that have more to do at once."""
-    pen = await workplace.pen("reserving")
-    holder = {"worker": workplace.worker, "lease": LEASE}
-    taken = await (await pen.execute(SQL["take"], {"chunk_id": chunk_id} | holder)).fetchone()
+    """Send what may be sent, for one turn, starting at this chunk. Returns the chunks that have more to do at once. Raises Busy."""
+    async with workplace.pens() as pen:
+        at = await (await (await pen("reserving")).execute(SQL["channel"], {"chunk_id": chunk_id})).fetchone()
+        if at is None:
+            return []
+        with workplace.turn_at(at[0], most=TURNS) as free:
+            if not free:
+                raise Busy
+            return await _turn(chunk_id, workplace, pen)
+
+
+async def _turn(chunk_id: int, workplace: Workplace, pen: Pens) -> list[int]:
+    holder = {"holder": f"{workplace.worker}/{next(_turns)}", "lease": LEASE}
+    taken = await (await (await pen("reserving")).execute(SQL["take"], {"chunk_id": chunk_id} | holder)).fetchone()
     if taken is None:
         return []  # not due, or somebody has it: the message was late, or one of many
     plan_id, lo, hi, workspace_id, channel_id, tool, event_id, scope, run_id = taken
-    channel = await workplace.channel(channel_id)
-    async with _alive(workplace, {"plan_id": plan_id} | holder):
-        await Sending(
-            source=_Rows(workplace, lo, hi, {"plan_id": plan_id} | holder),
-            provider=await workplace.provider(channel),
-            origin=Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id),
-            limits=Limits(
-                window=int(setting(channel, "window")),
-                max_attempts=int(setting(channel, "max_attempts")),
-                deadline=deadline_seconds(channel),
-                rate=float(setting(channel, "rate")),
-            ),
-            pen=workplace.pen,
-            worker=workplace.worker,
-        ).run()
-    pen = await workplace.pen("reserving")
-    put_back = await pen.execute(
-        SQL["put_back"], {"plan_id": plan_id, "worker": workplace.worker, "soon": SOON, "seldom": SELDOM}
-    )
+    turn = {"plan_id": plan_id} | holder
+    async with _alive(pen, turn):
+        rows = _Rows(pen, lo, hi, turn)
+        await _send(workplace, pen, rows, Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id))
+    put_back = await (await pen("reserving")).execute(SQL["put_back"], turn | {"soon": SOON, "seldom": SELDOM})
     return [id for id, is_due in await put_back.fetchall() if is_due]
 
 
+async def _send(workplace: Workplace, pen: Pens, rows: "_Rows", origin: Origin) -> None:
+    channel = await workplace.channel(await pen("reserving"), origin.channel_id)
+    await Sending(
+        source=rows,
+        provider=await workplace.provider(channel),
+        origin=origin,
+        limits=Limits(
+            window=int(setting(channel, "window")),
+            max_attempts=int(setting(channel, "max_attempts")),
+            deadline=deadline_seconds(channel),
+            rate=float(setting(channel, "rate")),
+        ),
+        pen=pen,
+        worker=workplace.worker,
+    ).run()
+
+
 class _Rows:
-    """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan."""
+    """The source of one sending: rows that may be sent now, in order; chunk after chunk of one plan."""
 
-    def __init__(self, workplace: Workplace, lo: int, hi: int, turn: dict[str, Any]) -> None:
-        self._workplace, self._after, self._hi, self._turn = workplace, lo - 1, hi, turn
+    def __init__(self, pen: Pens, lo: int, hi: int, turn: dict[str, Any]) -> None:
+        self._pen, self._after, self._hi, self._turn = pen, lo - 1, hi, turn
+        self._positions: list[int] = []  # of the rows taken last
 
-    async def __call__(self, most: int) -> list[Claim]:
+    async def take(self, most: int) -> list[Claim]:
         while not (claims := await self._next(most)):
-            pen = await self._workplace.pen("reserving")
-            taken = await (await pen.execute(SQL["take_next"], self._turn)).fetchone()
+            taken = await (await (await self._pen("reserving")).execute(SQL["take_next"], self._turn)).fetchone()
             if taken is None:
                 break
             self._after, self._hi = taken[0] - 1, taken[1]
         return claims
 
+    def give_back(self, count: int) -> None:
+        self._after = self._positions[-count] - 1
+
     async def _next(self, most: int) -> list[Claim]:
         values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": most}
-        claims = []
-        pen = await self._workplace.pen("reserving")
-        async for position, key, epoch, *content, digest in await pen.execute(SQL["rows"], values):
+        claims, self._positions = [], []
+        async for position, key, epoch, *content, digest in await (await self._pen("reserving")).execute(SQL["rows"], values):
             self._after = position
+            self._positions.append(position)
             claims.append(Claim(key, epoch, Content(*content), digest))
         return claims
 
 
 @contextlib.asynccontextmanager
-async def _alive(workplace: Workplace, turn: dict[str, Any]) -> AsyncIterator[None]:
+async def _alive(pen: Pens, turn: dict[str, Any]) -> AsyncIterator[None]:
     """Renew the leases of this turn while the work goes on."""
 
     async def renew() -> None:
         while True:
             await asyncio.sleep(LEASE / 3)
             with contextlib.suppress(psycopg.Error):  # the next one may pass; without any, somebody else takes the chunks
-                await (await workplace.pen("renewing")).execute(SQL["renew"], turn)
+                await (await pen("renewing")).execute(SQL["renew"], turn)
 
     renewing = asyncio.create_task(renew())
     try:
         yield
     finally:
         renewing.cancel()
+        await asyncio.wait([renewing])

@@ -7,8 +7,10 @@ from celery import shared_task
 from django.dispatch import receiver
 from kombu.exceptions import OperationalError
 
-from approvals.dispatch import chunks_are_due, due_chunks, expire_plans, work_on
+from approvals.dispatch import Busy, chunks_are_due, due_chunks, expire_plans, work_on
 from effects.workplace import here
+
+PASSES = 3  # times a message is handed on by processes that are busy; beat says it again later
 
 log = logging.getLogger(__name__)
 
@@ -24,11 +26,15 @@ def announce() -> int:
 
 
 @shared_task(name="approvals.look_at")
-def look_at(chunk_id: int) -> None:
-    """Work for one turn, starting at this chunk, and have what is left looked at again."""
+def look_at(chunk_id: int, passed: int = 0) -> None:
+    """Work for one turn, starting at this chunk, and have what is left looked at again. A busy process passes the message on."""
     workplace = here()
-    for left in workplace.run(work_on(chunk_id, workplace)):
-        look_at.delay(left)
+    try:
+        for left in workplace.run(work_on(chunk_id, workplace)):
+            look_at.delay(left)
+    except Busy:
+        if passed < PASSES:
+            look_at.delay(chunk_id, passed + 1)
 
 
 @receiver(chunks_are_due)

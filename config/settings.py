@@ -121,7 +121,9 @@ DATABASES = {
     }
 }
 
-# A message is a hint: it may be lost or repeated, so it is taken one at a time and acknowledged at once.
+# A message is a hint: it may be lost or repeated, so it is taken one at a time and acknowledged at once. Tasks wait on threads while
+# one event loop sends for all of them; no time limit kills a thread, every wait of a task has an end of its own: a turn (5 s), and
+# its last call (900 s at most), far under the visibility timeout.
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -131,12 +133,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = 16  # four more than the channels served at once: announcements and sweeps find a thread
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-# Kept in this order: a turn (5 s) and its last call (at most 900 s) < the time limit < the visibility timeout.
-
-CELERY_TASK_TIME_LIMIT = 1200
 CELERY_BEAT_SCHEDULE = {
     "announce due chunks": {"task": "approvals.announce", "schedule": 2.0, "options": {"expires": 10}},
     "sweep overdue effects": {"task": "effects.sweep", "schedule": 2.0, "options": {"expires": 10}},

@@ -72,14 +72,14 @@ def incarnation() -> str:
     return f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
-async def connect(use: str = "pen") -> Connection:
-    """A connection for one use of the pen: autocommit, durable commits, plans by key only."""
+async def connect() -> Connection:
+    """A connection for the machine's pen: autocommit, durable commits, plans by key only."""
     parameters = connections["default"].get_connection_params()
     wanted = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
     return await psycopg.AsyncConnection.connect(
         **wanted,
         autocommit=True,
-        application_name=f"signoff {use}",
+        application_name="signoff pen",
         prepare_threshold=1,
         connect_timeout=10,
         keepalives_idle=10,
@@ -173,11 +173,11 @@ async def stop_asking(pen: Connection, id: int) -> None:
     await pen.execute(SQL["stop_asking"], {"id": id})
 
 
-async def take_slots(pen: Connection, channel_id: int, *, n: int, rate: float) -> float:
-    """Seconds to wait until the next `n` calls of this channel may start; over all workers together."""
-    cursor = await pen.execute(SQL["take_slots"], {"channel_id": channel_id, "n": n, "rate": rate})
+async def take_slots(pen: Connection, channel_id: int, *, n: int, rate: float, within: float) -> float | None:
+    """Seconds to wait until the next `n` calls of this channel may start, over all workers together; none: not `within` so many."""
+    cursor = await pen.execute(SQL["take_slots"], {"channel_id": channel_id, "n": n, "rate": rate, "within": within})
     row = await cursor.fetchone()
-    return max(0.0, row[0]) if row else 0.0
+    return max(0.0, row[0]) if row else None
 
 
 async def rest(pen: Connection, *, workspace_id: int, channel_id: int, seconds: float | None, reason: str, by: str) -> None:
@@ -192,9 +192,23 @@ async def is_held(pen: Connection, subjects: Sequence[str]) -> bool:
     return bool(row and row[0])
 
 
-async def overdue(pen: Connection, *, most: int) -> list[int]:
-    """Ids of rows that the sweeper should look at, at most `most`."""
-    return [id for (id,) in await (await pen.execute(SQL["overdue"], {"most": most})).fetchall()]
+async def overdue(pen: Connection, *, most: int) -> dict[int, list[int]]:
+    """Ids of rows that the sweeper should look at, at most `most` of each channel, by channel."""
+    found: dict[int, list[int]] = {}
+    for id, channel_id in await (await pen.execute(SQL["overdue"], {"most": most})).fetchall():
+        found.setdefault(channel_id, []).append(id)
+    return found
+
+
+async def take_sweep(pen: Connection, channel_id: int) -> bool:
+    """True when nobody else sweeps this channel; held by the connection until `leave_sweep`, or until it breaks."""
+    row = await (await pen.execute(SQL["take_sweep"], {"channel_id": channel_id})).fetchone()
+    return bool(row and row[0])
+
+
+async def leave_sweep(pen: Connection, channel_id: int) -> None:
+    """Let somebody else sweep this channel."""
+    await pen.execute(SQL["leave_sweep"], {"channel_id": channel_id})
 
 
 async def _note(pen: Connection, id: int, sighting: Sighting, by: str) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import psycopg
 
@@ -21,10 +22,20 @@ from effects.verdicts import LONGEST_WAIT, Reply, ReplyKind, Verdict
 
 REST = 30.0  # seconds a channel rests when its provider names no time
 PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
+PATIENT = 1.0  # seconds a turn waits for the slot of a channel with a rate; a later one is another turn's
 LINGER = 0.010  # seconds a small group of replies waits for company before its commit
 
-# Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked between windows.
-Source = Callable[[int], Awaitable[Sequence[Claim]]]
+FRESH = 0.5  # seconds for which rows that were read count as allowed; a stop takes hold no later
+
+
+class Source(Protocol):
+    """Rows that may be sent now, in order. Asked between windows."""
+
+    async def take(self, most: int) -> Sequence[Claim]:
+        """The next rows, at most so many; none left, or none allowed: an empty sequence."""
+
+    def give_back(self, count: int) -> None:
+        """The last `count` rows taken were not used: they are offered again, if they are still allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +90,20 @@ class Sending:
         """Refill the window until the source is empty or the turn is over."""
         ends = time.monotonic() + self.limits.turn
         ahead: list[Claim] = []  # read, a window at a time, and not yet reserved
+        read_at = 0.0
         while time.monotonic() < ends:
             free = self._idle()
             if free < max(1, self.limits.connections // 4):
                 self._freed.clear()
                 await self._freed.wait()
                 continue
+            if ahead and time.monotonic() > read_at + FRESH:
+                self.source.give_back(len(ahead))
+                ahead = []
             if not ahead:
-                ahead = list(await self.source(await self._paced(self.limits.window)))
+                paced = await self._paced(self.limits.window)
+                read_at = time.monotonic()
+                ahead = list(await self.source.take(paced)) if paced else []
             if not ahead:
                 return
             claims, ahead = ahead[:free], ahead[free:]
@@ -104,12 +121,15 @@ class Sending:
         return min(self.limits.connections - self.calling, self.limits.window - self.unsettled)
 
     async def _paced(self, free: int) -> int:
-        """How many of `free` rows may start now; waits for their slots where the channel has a rate."""
+        """How many of `free` rows may start now; where the channel has a rate, waits for their slots, or gives none that are far."""
         rate = self.limits.rate
         if not rate:
             return free
         n = max(1, min(free, int(rate / 4)))
-        await asyncio.sleep(await ledger.take_slots(await self.pen("reserving"), self.origin.channel_id, n=n, rate=rate))
+        wait = await ledger.take_slots(await self.pen("reserving"), self.origin.channel_id, n=n, rate=rate, within=PATIENT)
+        if wait is None:
+            return 0
+        await asyncio.sleep(wait)
         return n
 
     async def _call(self, won: Won, claimed_at: float) -> None:

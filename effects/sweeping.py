@@ -22,8 +22,9 @@ from effects.workplace import Workplace
 
 log = logging.getLogger(__name__)
 
-MOST = 200  # rows of one sweep
-AT_ONCE = 16  # look-ups in flight
+MOST = 64  # rows of one channel in one sweep
+CHANNELS_AT_ONCE = 8
+AT_ONCE = 16  # look-ups in flight, for each channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +48,35 @@ class Overdue:
 
 
 async def sweep(workplace: Workplace, *, most: int = MOST) -> int:
-    """Look once at what is overdue; returns how many rows were looked at."""
-    pen = await workplace.pen("sweeping")
-    rows = await _read(pen, await ledger.overdue(pen, most=most))
-    by_channel: dict[int, list[Overdue]] = {}
-    for row in rows:
-        by_channel.setdefault(row.channel_id, []).append(row)
-    for channel_id, of_channel in by_channel.items():
+    """Look once at what is overdue; returns how many rows were looked at. Channels are swept side by side, each by one sweeper."""
+    async with workplace.pens() as pen:
+        overdue = await ledger.overdue(await pen("sweeping"), most=most)
+    turnstile = asyncio.Semaphore(CHANNELS_AT_ONCE)
+    return sum(await asyncio.gather(*(_sweep_channel(workplace, turnstile, id, ids) for id, ids in overdue.items())))
+
+
+async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, channel_id: int, ids: list[int]) -> int:
+    """The overdue rows of one channel; 0 when somebody else is at it. One channel's trouble is nobody else's."""
+    async with turnstile, workplace.pens() as pen:
+        if not await ledger.take_sweep(await pen("sweeping"), channel_id):
+            return 0
+        rows = await _read(await pen("sweeping"), ids)
         try:
-            await _sweep_channel(workplace, pen, await workplace.channel(channel_id), of_channel)
-        except Exception as error:  # one channel's trouble (a key rotated away, say) is nobody else's
+            await _look_at(workplace, await pen("sweeping"), channel_id, rows)
+        except Exception as error:  # a key rotated away, say
             log.exception("channel %s could not be swept", channel_id)
             sighting = Sighting(Answer.INCONCLUSIVE, raw=f"{type(error).__name__}: {error}".encode(errors="replace"))
-            pen = await workplace.pen("sweeping")
-            for row in of_channel:
-                await ledger.ask_again(pen, row.id, seen=row.state, sighting=sighting, by=workplace.worker, seconds=30)
-    return len(rows)
+            for row in rows:
+                await ledger.ask_again(
+                    await pen("sweeping"), row.id, seen=row.state, sighting=sighting, by=workplace.worker, seconds=30
+                )
+        finally:
+            await ledger.leave_sweep(await pen("sweeping"), channel_id)
+        return len(rows)
 
 
-async def _sweep_channel(workplace: Workplace, pen: Connection, channel: Channel, rows: list[Overdue]) -> None:
+async def _look_at(workplace: Workplace, pen: Connection, channel_id: int, rows: list[Overdue]) -> None:
+    channel = await workplace.channel(pen, channel_id)
     provider = await workplace.provider(channel)
     turnstile = asyncio.Semaphore(AT_ONCE)
 

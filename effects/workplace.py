@@ -1,10 +1,16 @@
-"""What a worker process keeps between tasks: one event loop, two pens, and the providers it has open."""
+"""What a worker process keeps between tasks: one event loop on a thread of its own, spare pens, and the providers it has open.
+
+Tasks run on threads and hand their work to the loop, so a channel that answers slowly costs a waiting thread and nothing else.
+"""
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
 import uvloop
+from psycopg.pq import TransactionStatus
 
 from effects import ledger
 from effects.channels import open_provider
@@ -14,32 +20,62 @@ from effects.providers import Provider
 
 COLUMNS = ("id", "workspace_id", "slug", "provider", "settings", "secrets")
 CHANNEL = f"SELECT {', '.join(COLUMNS)} FROM effects_channel WHERE id = %s"  # noqa: S608
+SPARE = 8  # pens kept open while nobody writes
+
+Pens = Callable[[str], Awaitable[Connection]]  # the connection for one use of one piece of work; a broken one is replaced
 
 
 class Workplace:
-    """Made once per process, after the fork; `run` drives its loop from an ordinary function."""
+    """One per process; `run` drives its loop from an ordinary function, on whatever thread that is."""
 
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self.worker = ledger.incarnation()
-        self._pens: dict[str, Connection] = {}
+        self._thread = threading.Thread(target=self.loop.run_forever, name="sending", daemon=True)
+        self._thread.start()
+        self._spare: list[Connection] = []
         self._providers: dict[int, tuple[str, Provider]] = {}
+        self._busy: set[int] = set()
 
     def run[T](self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, on this process's loop."""
-        return self.loop.run_until_complete(work)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
-    async def pen(self, use: str) -> Connection:
-        """The kept-open connection for one use (reserving, recording, sweeping); a broken one is replaced."""
-        pen = self._pens.get(use)
-        if pen is None or pen.closed or pen.broken:
-            pen = self._pens[use] = await ledger.connect(use)
-        return pen
+    @contextlib.asynccontextmanager
+    async def pens(self) -> AsyncIterator[Pens]:
+        """Connections for one piece of work, one for each use (reserving, recording, …), given back at its end."""
+        held: dict[str, Connection] = {}
 
-    async def channel(self, id: int) -> Channel:
+        async def pen(use: str) -> Connection:
+            mine = held.get(use)
+            if mine is None or mine.closed or mine.broken:
+                mine = held[use] = self._spare.pop() if self._spare else await ledger.connect()
+            return mine
+
+        try:
+            yield pen
+        finally:
+            for connection in held.values():
+                if len(self._spare) < SPARE and connection.info.transaction_status == TransactionStatus.IDLE:
+                    self._spare.append(connection)
+                else:
+                    await connection.close()
+
+    @contextlib.contextmanager
+    def turn_at(self, channel_id: int, *, most: int) -> Iterator[bool]:
+        """False when this process serves the channel already, or `most` others: a killed one leaves a window of each, and no more."""
+        free = channel_id not in self._busy and len(self._busy) < most
+        if free:
+            self._busy.add(channel_id)
+        try:
+            yield free
+        finally:
+            if free:
+                self._busy.discard(channel_id)
+
+    async def channel(self, pen: Connection, id: int) -> Channel:
         """The channel as the database has it now."""
-        cursor = await (await self.pen("reading")).execute(CHANNEL, (id,))
-        row = await cursor.fetchone()
+        row = await (await pen.execute(CHANNEL, (id,))).fetchone()
         if row is None:
             raise Channel.DoesNotExist(id)
         return Channel(**dict(zip(COLUMNS, row, strict=True)))
@@ -50,28 +86,36 @@ class Workplace:
         known = self._providers.get(channel.pk)
         if known and known[0] == made_of:
             return known[1]
-        if known:
-            await known[1].close()
         provider = open_provider(channel)
         self._providers[channel.pk] = (made_of, provider)
+        if known:
+            await known[1].close()
         return provider
 
-    async def close(self) -> None:
-        """Close every provider and pen."""
+    def close(self) -> None:
+        """Close every provider and pen, and end the loop."""
+        self.run(self._close())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    async def _close(self) -> None:
         for _, provider in self._providers.values():
             await provider.close()
-        for pen in self._pens.values():
-            await pen.close()
+        for connection in self._spare:
+            await connection.close()
         self._providers.clear()
-        self._pens.clear()
+        self._spare.clear()
 
 
 _workplace: Workplace | None = None
+_opening = threading.Lock()
 
 
 def here() -> Workplace:
     """This process's workplace."""
     global _workplace
-    if _workplace is None:
-        _workplace = Workplace()
-    return _workplace
+    with _opening:
+        if _workplace is None:
+            _workplace = Workplace()
+        return _workplace

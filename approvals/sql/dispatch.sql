@@ -1,22 +1,34 @@
 -- How approved rows reach the sender. A chunk is taken on a short lease; losing, repeating or delaying a message changes timing only.
 
--- due: announce chunks that are due, quiet and may send; at most so many, the longest waiting first.
+-- due: announce chunks that are due, quiet and may send; at most so many, the longest waiting first, and few of each plan, since
+-- whoever comes for one goes on to the next of the same plan by itself. A big plan leaves room for a small one behind it.
 UPDATE approvals_chunk SET announced_at = now()
 WHERE id IN (
     SELECT c.id
-    FROM approvals_chunk c JOIN approvals_sending p ON p.id = c.plan_id
-    WHERE c.due_at <= now()
-      AND (c.leased_until IS NULL OR c.leased_until < now())
-      AND (c.announced_at IS NULL OR c.announced_at < now() - interval '10 seconds')
-    ORDER BY c.due_at, c.id
-    LIMIT %(most)s
-    FOR UPDATE OF c SKIP LOCKED
+    FROM approvals_chunk c
+    WHERE c.id IN (
+        SELECT ranked.id
+        FROM (
+            SELECT c.id, c.due_at, row_number() OVER (PARTITION BY c.plan_id ORDER BY c.lo) AS n
+            FROM approvals_chunk c JOIN approvals_sending p ON p.id = c.plan_id
+            WHERE c.due_at <= now()
+              AND (c.leased_until IS NULL OR c.leased_until < now())
+              AND (c.announced_at IS NULL OR c.announced_at < now() - interval '10 seconds')
+        ) AS ranked
+        WHERE ranked.n <= %(of_one_plan)s
+        ORDER BY ranked.due_at, ranked.id
+        LIMIT %(most)s
+    )
+    FOR UPDATE SKIP LOCKED
 )
 RETURNING id
 
+-- channel: whose turn a chunk wants.
+SELECT p.channel_id FROM approvals_chunk c JOIN approvals_plan p ON p.id = c.plan_id WHERE c.id = %(chunk_id)s
+
 -- take: one chunk, if it is due, may send, and nobody has it.
 UPDATE approvals_chunk c
-SET leased_by = %(worker)s, leased_until = now() + make_interval(secs => %(lease)s)
+SET leased_by = %(holder)s, leased_until = now() + make_interval(secs => %(lease)s)
 FROM approvals_sending p
 WHERE p.id = c.plan_id
   AND c.id = (
@@ -28,7 +40,7 @@ RETURNING c.plan_id, c.lo, c.hi, p.workspace_id, p.channel_id, p.tool, p.event_i
 
 -- take_next: another chunk of the plan at hand, so that a worker does not stand still while the last calls of one come back.
 UPDATE approvals_chunk
-SET leased_by = %(worker)s, leased_until = now() + make_interval(secs => %(lease)s)
+SET leased_by = %(holder)s, leased_until = now() + make_interval(secs => %(lease)s)
 WHERE id = (
     SELECT c.id FROM approvals_chunk c JOIN approvals_sending p ON p.id = c.plan_id
     WHERE c.plan_id = %(plan_id)s AND c.due_at <= now() AND (c.leased_until IS NULL OR c.leased_until < now())
@@ -39,7 +51,7 @@ RETURNING lo, hi
 
 -- renew: the holder of chunks says that it is alive.
 UPDATE approvals_chunk SET leased_until = now() + make_interval(secs => %(lease)s)
-WHERE plan_id = %(plan_id)s AND leased_by = %(worker)s
+WHERE plan_id = %(plan_id)s AND leased_by = %(holder)s
 
 -- rows: the next rows of a chunk that may be sent now. Stop, pause and expiry are looked at here, between windows.
 SELECT r.position, r.key, r.epoch, r.target, r.subject, r.text, r.html, r.payload, r.amount_minor, r.content_digest
@@ -48,17 +60,22 @@ WHERE o.plan_id = %(plan_id)s AND o.position > %(after)s AND o.position <= %(hi)
 ORDER BY o.position
 LIMIT %(most)s
 
--- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at; never, once all
--- are final. A row whose key is held is looked at again soon while a call is out, seldom while a person has it.
+-- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at, and the channel's
+-- rate allows; never, once all are final. A row whose key is held is looked at again soon while a call is out, seldom while a person has it.
 UPDATE approvals_chunk c
 SET leased_by = '', leased_until = NULL, announced_at = NULL,
-    due_at = CASE WHEN EXISTS (SELECT FROM approvals_plan p WHERE p.id = c.plan_id AND p.state = 'approved' AND p.expires_at > now()) THEN (
-        SELECT min(CASE o.held
-            WHEN 'pending' THEN now() + make_interval(secs => %(soon)s)
-            WHEN 'unknown' THEN now() + make_interval(secs => %(seldom)s)
-            WHEN 'stranded' THEN now() + make_interval(secs => %(seldom)s)
-            ELSE o.send_at END)
-        FROM approvals_outlook o
-        WHERE o.plan_id = c.plan_id AND o.position BETWEEN c.lo AND c.hi) END
-WHERE c.plan_id = %(plan_id)s AND c.leased_by = %(worker)s
+    due_at = (
+        SELECT greatest(wanted.at, wanted.next_slot)
+        FROM (
+            SELECT ch.next_slot, min(CASE o.held
+                WHEN 'pending' THEN now() + make_interval(secs => %(soon)s)
+                WHEN 'unknown' THEN now() + make_interval(secs => %(seldom)s)
+                WHEN 'stranded' THEN now() + make_interval(secs => %(seldom)s)
+                ELSE o.send_at END) AS at
+            FROM approvals_plan p JOIN effects_channel ch ON ch.id = p.channel_id JOIN approvals_outlook o ON o.plan_id = p.id
+            WHERE p.id = c.plan_id AND p.state = 'approved' AND p.expires_at > now() AND o.position BETWEEN c.lo AND c.hi
+            GROUP BY ch.next_slot
+        ) AS wanted
+        WHERE wanted.at IS NOT NULL)
+WHERE c.plan_id = %(plan_id)s AND c.leased_by = %(holder)s
 RETURNING id, due_at IS NOT NULL AND due_at <= now() AND EXISTS (SELECT FROM approvals_sending p WHERE p.id = plan_id)

@@ -33,11 +33,24 @@ FROM unnest(%(ids)b::bigint[], %(states)b::text[], %(receipts)b::text[], %(reaso
     AS v (id, state, receipt, reason, retry_in, counts)
 WHERE e.id = v.id AND e.state || '' = 'pending'
 
--- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due.
-SELECT id FROM effects_effect WHERE state = 'pending' AND deadline < now() AND coalesce(look_up_at, now()) <= now()
-UNION ALL
-SELECT id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()
-LIMIT %(most)s
+-- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due; at most so many of each channel.
+SELECT id, channel_id
+FROM (
+    SELECT id, channel_id, row_number() OVER (PARTITION BY channel_id ORDER BY id) AS n
+    FROM (
+        SELECT id, channel_id FROM effects_effect
+        WHERE state = 'pending' AND deadline < now() AND coalesce(look_up_at, now()) <= now()
+        UNION ALL
+        SELECT id, channel_id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()
+    ) AS due
+) AS ranked
+WHERE n <= %(most)s
+
+-- take_sweep: one sweeper a channel, over all workers.
+SELECT pg_try_advisory_lock(hashtextextended('sweep ' || %(channel_id)s::text, 0))
+
+-- leave_sweep: and its end.
+SELECT pg_advisory_unlock(hashtextextended('sweep ' || %(channel_id)s::text, 0))
 
 -- read: rows that nobody is working on, with the reply that was kept, if one was.
 SELECT e.id, e.state, e.channel_id, e.key, e.epoch, e.deadline, e.settled_at, k.kind, k.raw, k.note, now()
@@ -66,10 +79,10 @@ WHERE id = %(id)s AND state = 'pending' AND NOT EXISTS (SELECT FROM effects_kept
 INSERT INTO effects_lookup (effect_id, by, answer, receipt, raw)
 VALUES (%(id)s, %(by)s, %(answer)s, %(receipt)s, %(raw)s)
 
--- take_slots: the next n slots of a channel with a rate; the wait until the first of them, in seconds.
+-- take_slots: the next n slots of a channel with a rate, unless the first is far; the wait until it, in seconds.
 UPDATE effects_channel
 SET next_slot = greatest(next_slot, clock_timestamp()) + make_interval(secs => %(n)s / %(rate)s)
-WHERE id = %(channel_id)s
+WHERE id = %(channel_id)s AND next_slot <= clock_timestamp() + make_interval(secs => %(within)s)
 RETURNING extract(epoch FROM next_slot - make_interval(secs => %(n)s / %(rate)s) - clock_timestamp())::float8
 
 -- rest: a channel that was told to wait, unless it rests about as long already.

@@ -1,6 +1,5 @@
 """From approval to the socket: chunks, leases, and what a stop, a pause or a lost message changes (timing, and nothing else)."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -17,55 +16,11 @@ from effects.rulings import resolve
 from effects.states import State
 from effects.workplace import Workplace
 from tests import world
+from tests.approvals.sends import all_warnings, approved, due_again, figures, work
+from tests.effects.pens import outside
 from tests.fakes import FakeHttp, accepts_then_dies, answers
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def workplace() -> Iterator[Workplace]:
-    place = Workplace()
-    yield place
-    place.run(place.close())
-    place.loop.close()
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The chunks that would have been announced; no message leaves."""
-    announced: list[int] = []
-    monkeypatch.setattr(tasks.look_at, "delay", announced.append)
-    return announced
-
-
-def approved(provider: FakeHttp, rows: int = 3, **settings: object) -> Plan:
-    channel = world.a_channel(settings=provider.settings | {"timeout": 1.0, "settle_window": 0.0, "window": 8} | settings)
-    plan = world.a_proposed_plan(rows, channel=channel)
-    voting.approve(plan, by=world.acting(world.alice()), digest=plan.digest, ticked=all_warnings(plan))
-    plan.refresh_from_db()
-    return plan
-
-
-def all_warnings(plan: Plan) -> frozenset[str]:
-    return frozenset(check["code"] for check in plan.checks)
-
-
-def work(place: Workplace, plan: Plan) -> list[int]:
-    """One message for each chunk of the plan; returns the chunks that have more to do at once."""
-    left: list[int] = []
-    for chunk in plan.chunks.order_by("id"):
-        left += place.run(dispatch.work_on(chunk.pk, place))
-    return left
-
-
-def figures(plan: Plan) -> dict[str, int]:
-    """The figures of the closing sum that are not nought."""
-    return {name: count for name, count in counts(plan).items() if count}
-
-
-def due_again(plan: Plan) -> None:
-    """As if the time until the next look had passed."""
-    Chunk.objects.filter(plan=plan).update(due_at=timezone.now(), announced_at=None)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_broker")]
 
 
 def test_approval_announces_the_chunks_after_the_commit(no_broker: list[int]) -> None:
@@ -122,8 +77,7 @@ def test_two_workers_on_one_chunk_share_nothing(workplace: Workplace) -> None:
         Chunk.objects.filter(pk=chunk.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
         other.run(dispatch.work_on(chunk.pk, other))
         assert sum(provider.deliveries.values()) == 4
-    other.run(other.close())
-    other.loop.close()
+    other.close()
 
 
 def test_a_finished_chunk_is_never_due_again(workplace: Workplace) -> None:
@@ -168,8 +122,6 @@ def test_a_pause_in_the_middle_takes_hold_at_the_next_window(workplace: Workplac
         def pause_once(body: object) -> None:
             if not paused and len(provider.calls) == 10:
                 paused.append(True)
-                from tests.effects.pens import outside
-
                 outside(
                     "INSERT INTO effects_pause (workspace_id, subject, reason, started_by, lifted_by) "
                     "VALUES (%s, %s, 'stop', 'a test', '') RETURNING id",

@@ -168,7 +168,7 @@ class Bench:
         """A worker whose two processes have both worked before."""
         self.reset(delay_ms)
         if not hasattr(self, "worker") or self.worker.poll() is not None:
-            self.worker = self.spawn("-m", "celery", "-A", "config", "worker", "-c", "2", "--loglevel", "WARNING")
+            self.worker = self.spawn("-m", "tests.bench.workers")
         plan = self.product.proposed(1000)
         self.product.approve(plan)
         self.product.settled_at(plan)

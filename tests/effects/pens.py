@@ -12,7 +12,7 @@ from effects.content import Content
 from effects.keys import effect_key, scope_of
 from effects.ledger import Claim, Origin, Won
 from effects.models import Channel, Effect
-from effects.sending import Limits, Sending
+from effects.sending import Limits, Sending, Source
 from effects.workplace import Workplace
 
 
@@ -21,8 +21,7 @@ def workplace() -> Iterator[Workplace]:
     """A worker process's belongings, closed afterwards."""
     place = Workplace()
     yield place
-    place.run(place.close())
-    place.loop.close()
+    place.close()
 
 
 def a_claim(target: str = "customer1@example.com", *, epoch: int = 0, text: str = "Your order has left our house.") -> Claim:
@@ -43,30 +42,43 @@ def reserve(place: Workplace, channel: Channel, claims: Sequence[Claim], *, dead
     """Reserve on the pen of this workplace; returns what was won."""
 
     async def work() -> list[Won]:
-        pen = await place.pen("reserving")
-        return await ledger.reserve(pen, claims, of=origin_of(channel), worker=place.worker, deadline=deadline)
+        async with place.pens() as pen:
+            return await ledger.reserve(
+                await pen("reserving"), claims, of=origin_of(channel), worker=place.worker, deadline=deadline
+            )
 
     return place.run(work())
 
 
-def send(place: Workplace, channel: Channel, claims: Sequence[Claim], *, window: int = 8, turn: float = 5) -> int:
-    """Send these claims over this channel, as a worker does; returns how many were reserved."""
-    left = list(claims)
+class Rows:
+    """A source that offers these claims in order."""
 
-    async def source(most: int) -> list[Claim]:
-        taken = left[:most]
-        del left[:most]
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        self._claims, self._at = claims, 0
+
+    async def take(self, most: int) -> Sequence[Claim]:
+        taken = self._claims[self._at : self._at + most]
+        self._at += len(taken)
         return taken
 
+    def give_back(self, count: int) -> None:
+        self._at -= count
+
+
+def send(place: Workplace, channel: Channel, claims: Sequence[Claim] | Source, *, window: int = 8, turn: float = 5) -> int:
+    """Send these claims over this channel, as a worker does; returns how many were reserved."""
+    source = Rows(claims) if isinstance(claims, Sequence) else claims
+
     async def work() -> int:
-        return await Sending(
-            source=source,
-            provider=await place.provider(channel),
-            origin=origin_of(channel),
-            limits=Limits(window=window, max_attempts=3, deadline=60, turn=turn),
-            pen=place.pen,
-            worker=place.worker,
-        ).run()
+        async with place.pens() as pen:
+            return await Sending(
+                source=source,
+                provider=await place.provider(channel),
+                origin=origin_of(channel),
+                limits=Limits(window=window, max_attempts=3, deadline=60, turn=turn),
+                pen=pen,
+                worker=place.worker,
+            ).run()
 
     return place.run(work())
 

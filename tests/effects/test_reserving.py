@@ -69,8 +69,7 @@ def test_another_tenants_key_is_another_key(workplace: Workplace) -> None:
 
 def test_the_pen_refuses_to_write_inside_a_transaction(workplace: Workplace) -> None:
     async def wrong_shape() -> None:
-        pen = await workplace.pen("reserving")
-        async with pen.transaction():
+        async with workplace.pens() as pens, (pen := await pens("reserving")).transaction():
             await ledger.reserve(pen, [a_claim()], of=origin_of(channel), worker="w", deadline=60)
 
     channel = world.a_channel()
@@ -92,9 +91,9 @@ def test_no_statement_of_the_hot_path_reads_the_whole_ledger(workplace: Workplac
     }  # fmt: skip
 
     async def plan() -> str:
-        pen = await workplace.pen("reserving")
-        cursor = await pen.execute("EXPLAIN " + ledger.SQL[name], values)
-        return "\n".join(line for (line,) in await cursor.fetchall())
+        async with workplace.pens() as pen:
+            cursor = await (await pen("reserving")).execute("EXPLAIN " + ledger.SQL[name], values)
+            return "\n".join(line for (line,) in await cursor.fetchall())
 
     told = workplace.run(plan())
     assert "Seq Scan on effects_effect" not in told

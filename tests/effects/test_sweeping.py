@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from effects import ledger
 from effects.models import Channel, Effect, KeptReply, LookUp
 from effects.sweeping import sweep
 from effects.workplace import Workplace
@@ -139,7 +140,6 @@ def test_a_look_up_that_says_nothing_clear_is_no_proof(
 
 
 def test_a_worker_that_wakes_after_the_sweeper_changes_nothing(workplace: Workplace) -> None:
-    from effects import ledger
     from effects.verdicts import done
 
     with FakeHttp() as provider:
@@ -147,10 +147,11 @@ def test_a_worker_that_wakes_after_the_sweeper_changes_nothing(workplace: Workpl
         swept(workplace)
 
         async def wake() -> None:
-            pen = await workplace.pen("recording")
-            await ledger.keep_and_settle(
-                pen, replies=[], verdicts=[(effect.pk, done("late"))], by="late", max_attempts=3, can_look_up=False
-            )
+            async with workplace.pens() as pen:
+                await ledger.keep_and_settle(
+                    await pen("recording"), replies=[], verdicts=[(effect.pk, done("late"))], by="late",
+                    max_attempts=3, can_look_up=False,
+                )  # fmt: skip
 
         workplace.run(wake())
     effect.refresh_from_db()
@@ -162,6 +163,24 @@ def test_it_looks_at_a_bounded_number_of_rows_at_once(workplace: Workplace) -> N
         abandoned(workplace, a_channel_to(provider), *(f"p{n}" for n in range(30)))
         assert workplace.run(sweep(workplace, most=20)) == 20
         assert workplace.run(sweep(workplace, most=20)) == 10
+
+
+def test_a_channel_is_swept_by_one_sweeper_at_a_time(workplace: Workplace) -> None:
+    async def while_another_is_at_it() -> int:
+        async with workplace.pens() as pen:
+            assert await ledger.take_sweep(await pen("sweeping"), channel.pk)
+            try:
+                return await sweep(workplace)
+            finally:
+                await ledger.leave_sweep(await pen("sweeping"), channel.pk)
+
+    with FakeHttp() as provider:
+        channel = a_channel_to(provider)
+        abandoned(workplace, channel, "ada")
+        assert workplace.run(while_another_is_at_it()) == 0
+        assert provider.look_ups == 0
+        assert swept(workplace) == 1
+        assert provider.look_ups == 1
 
 
 def test_one_channels_trouble_is_nobody_elses(workplace: Workplace) -> None:

@@ -20,5 +20,5 @@ class Command(BaseCommand):
         try:
             looked_at = place.run(sweep(place))
         finally:
-            place.run(place.close())
+            place.close()
         self.stdout.write(f"{looked_at} overdue effects were looked at.")
