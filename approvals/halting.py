@@ -10,7 +10,7 @@ from approvals.models import Plan, PlanState
 from audit import chain
 from effects.actors import Human
 from effects.models import Pause
-from effects.pausing import in_force
+from effects.pausing import EVERYTHING, in_force, of_channel, of_workspace
 
 
 def subject_of(plan: Plan) -> str:
@@ -19,8 +19,8 @@ def subject_of(plan: Plan) -> str:
 
 
 def pauses(plan: Plan) -> list[Pause]:
-    """The pauses in force on this plan, its channel or its workspace, oldest first."""
-    return list(in_force([subject_of(plan), f"channel:{plan.channel_id}", f"workspace:{plan.workspace_id}"]))
+    """The pauses in force on this plan, its channel, its workspace or everything, oldest first."""
+    return list(in_force([subject_of(plan), of_channel(plan.channel_id), of_workspace(plan.workspace_id), EVERYTHING]))
 
 
 @transaction.atomic(durable=True)

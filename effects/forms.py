@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from effects.holding import LONGEST
 from effects.models import STATES
 from effects.queries import Search
 from effects.states import State
@@ -46,7 +47,21 @@ class EpochForm(forms.Form):
     epoch = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
 
-class LiftForm(forms.Form):
+class PauseForm(forms.Form):
+    """Holding a channel or the workspace."""
+
+    reason = words("Reason", help_text="Kept in the record, under your name.")
+    minutes = forms.IntegerField(
+        label="Minutes (optional)",
+        required=False,
+        min_value=1,
+        max_value=LONGEST,
+        widget=forms.NumberInput(attrs={"class": "form-control", "inputmode": "numeric"}),
+        help_text="Left empty: until somebody lets it go on.",
+    )
+
+
+class ResumeForm(forms.Form):
     """Ending a pause before its time."""
 
     reason = words("Reason", help_text="Kept in the record, under your name.")

@@ -176,9 +176,9 @@ class Epoch(models.Model):
 
 
 class Pause(models.Model):
-    """Nothing new starts on its subject (`plan:17`, `channel:3`, `workspace:1`) until it is lifted or runs out."""
+    """Nothing new starts on its subject (`plan:17`, `channel:3`, `workspace:1`, `everything`) until it is lifted or runs out."""
 
-    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT)
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, null=True)  # none: everybody's
     subject = models.CharField(max_length=60)
     reason = models.TextField()
     started_by = models.CharField(max_length=200)

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from accounts.paging import SIZE, Page, page_of
 from effects.models import Channel, Effect, Epoch, LookUp, Pause
+from effects.pausing import EVERYTHING, in_force, of_channel, of_workspace
 from effects.states import BLOCKING, State
 
 # A filter that no index serves looks through this many effects at a time, then says so and offers to look further.
@@ -142,9 +143,15 @@ def waiting_since(workspace_id: int) -> dict[str, datetime | None]:
 
 
 def pauses(workspace_id: int) -> list[Pause]:
-    """Every pause in force in this workspace, oldest first."""
-    rows = Pause.objects.filter(Q(until=None) | Q(until__gt=Now()), workspace_id=workspace_id, lifted_at=None)
+    """Every pause in force in this workspace, and of everything, oldest first."""
+    here = Q(workspace_id=workspace_id) | Q(workspace=None)
+    rows = Pause.objects.filter(Q(until=None) | Q(until__gt=Now()), here, lifted_at=None)
     return list(rows.order_by("id")[:200])
+
+
+def halts(workspace_id: int) -> list[Pause]:
+    """The pauses in force that hold all of this workspace, oldest first: its own, and that of everything."""
+    return list(in_force([of_workspace(workspace_id), EVERYTHING]))
 
 
 def channels(workspace_id: int) -> QuerySet[Channel]:
@@ -170,3 +177,9 @@ def paused_channels(found: Iterable[Pause]) -> dict[int, list[Pause]]:
         if kind == "channel":
             held.setdefault(int(number), []).append(pause)
     return held
+
+
+def channels_held(workspace_id: int, found: Iterable[Pause]) -> dict[str, Channel]:
+    """The channels that pauses hold, by the pause's subject."""
+    held = paused_channels(found)
+    return {of_channel(channel.pk): channel for channel in channels(workspace_id).filter(pk__in=held)}

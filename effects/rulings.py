@@ -13,7 +13,7 @@ from accounts.roles import Act
 from audit import chain
 from effects.actors import Human
 from effects.errors import LostRace, Refused
-from effects.models import Effect, Epoch, Pause
+from effects.models import Effect, Epoch
 from effects.states import State, ways_out
 
 RESOLUTIONS = ways_out(State.UNKNOWN)  # done, failed, stranded, revoked: arrows f to i
@@ -89,19 +89,6 @@ def open_epoch(effect: Effect, *, by: Human, reason: str, seen_epoch: int) -> Ep
         before={"epoch": current.epoch}, after={"epoch": epoch.epoch, "key": current.key},
     )  # fmt: skip
     return epoch
-
-
-@transaction.atomic(durable=True)
-def lift(pause: Pause, *, by: Human, reason: str) -> None:
-    """End a pause of a channel or a workspace before its time."""
-    _needs(reason, "Say why: the reason stands in the record.")
-    _may(by, Act.HALT)
-    lifted = Pause.objects.filter(subject=pause.subject, workspace_id=by.workspace_id, lifted_at=None)
-    if lifted.update(lifted_at=Now(), lifted_by=by.actor.name) == 0:
-        raise LostRace("This pause is over already.", pause)
-    chain.append(
-        "pause lifted", workspace_id=pause.workspace_id, by=by.actor, on=("pause", pause.pk, pause.subject), reason=reason
-    )
 
 
 def _rule(effect: Effect, *, seen: State | str, must_be: State, by: Human, reason: str, act: str, **values: Any) -> Effect:

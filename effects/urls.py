@@ -15,5 +15,8 @@ urlpatterns = [
     path("epochs/", epochs.epochs, name="epochs"),
     path("epochs/export/", epochs.epochs_export, name="epochs-export"),
     path("channels/", channels.channels, name="channels"),
+    path("channels/<slug:slug>/pause/", channels.channel_pause, name="channel-pause"),
     path("channels/<slug:slug>/resumption/", channels.channel_resumption, name="channel-resumption"),
+    path("pause/", channels.workspace_pause, name="workspace-pause"),
+    path("resumption/", channels.workspace_resumption, name="workspace-resumption"),
 ]

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from approvals import dispatch
 from config.health import GUARDS
-from effects import providers
+from effects import ledger, providers
+from effects.channels import deadline_seconds, open_provider
+from effects.models import Channel
 from effects.states import ARROWS, State
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,10 +60,22 @@ def test_readiness_looks_for_every_guard_of_the_ledger() -> None:
 
 
 def test_times_stand_in_their_order() -> None:
-    """A turn and its last call end before the time limit; the time limit before the broker gives a message to somebody else."""
+    """A turn and its last call end long before the broker gives a message to somebody else; a lease outlasts several renewals."""
     longest_call = 900 + 30  # the bound on a channel's timeout, and an SMTP conversation before its letter
-    assert 5 + longest_call < settings.CELERY_TASK_TIME_LIMIT < settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]
+    assert 2 * (5 + longest_call) < settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]
     assert not settings.DATABASES["default"]["ATOMIC_REQUESTS"]
+    assert dispatch.TURNS < settings.CELERY_WORKER_CONCURRENCY
+    assert not settings.CELERY_TASK_ACKS_LATE
+
+
+@pytest.mark.parametrize("provider", sorted(providers.register))
+@pytest.mark.parametrize("timeout", ["0.1", "30", "900"])
+def test_a_call_ends_before_its_claim_does(provider: str, timeout: str) -> None:
+    """Call time-out < life of a claim; past it the sweeper speaks for the row, and nobody is still making the call."""
+    settings_of = {"http": {"url": "http://127.0.0.1:9/"}, "smtp": {"host": "127.0.0.1", "from": "a@b.example", "tls": "none"}}
+    channel = Channel(provider=provider, settings=settings_of[provider] | {"timeout": float(timeout)}, secrets="")
+    longest = ledger.START_WITHIN + open_provider(channel).preamble + float(timeout)
+    assert longest < deadline_seconds(channel)
 
 
 @pytest.mark.parametrize("name", sorted(providers.register))

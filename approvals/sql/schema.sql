@@ -86,14 +86,14 @@ CREATE TRIGGER decision_has_four_eyes BEFORE INSERT OR UPDATE OR DELETE ON appro
 -- At most one approval closes a plan, however many people press at once.
 CREATE UNIQUE INDEX one_approval_per_plan ON approvals_decision (plan_id) WHERE kind = 'approved';
 
--- Plans that may send now: approved, not expired, and not held by a pause of the plan, its channel or its workspace.
+-- Plans that may send now: approved, not expired, and not held by a pause of the plan, its channel, its workspace or everything.
 CREATE VIEW approvals_sending AS
 SELECT p.id, p.channel_id, p.workspace_id, p.tool, p.event_id, p.scope, p.run_id
 FROM approvals_plan p
 WHERE p.state = 'approved' AND p.expires_at > now()
   AND NOT EXISTS (
       SELECT FROM effects_pause s
-      WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id)
+      WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id, 'everything')
         AND s.lifted_at IS NULL AND (s.until IS NULL OR s.until > now()));
 
 -- When each row wants to be sent: -infinity for "never tried", null for "not by a machine". Read from the ledger at each look:

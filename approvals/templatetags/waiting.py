@@ -6,7 +6,8 @@ from django import template
 
 from accounts.roles import Act, may
 from approvals.queries import proposed_count
-from effects.queries import open_counts
+from effects.models import Pause
+from effects.queries import halts, open_counts
 
 register = template.Library()
 
@@ -21,3 +22,10 @@ def what_waits(context: template.Context) -> dict[str, int]:
     desk = sum(open_counts(membership.workspace_id).values())
     mine = proposed_count(membership.workspace_id, user_id=membership.user_id) if may(membership.role, Act.DECIDE) else 0
     return {"inbox": mine + (desk if may(membership.role, Act.RESOLVE) else 0), "desk": desk}
+
+
+@register.simple_tag(takes_context=True)
+def what_is_halted(context: template.Context) -> list[Pause]:
+    """The pauses that hold all of this workspace; empty outside a workspace."""
+    membership = getattr(context.get("request"), "membership", None)
+    return halts(membership.workspace_id) if membership else []

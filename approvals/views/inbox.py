@@ -17,13 +17,13 @@ def inbox(request: Visit) -> HttpResponse:
     """Plans to decide on, effects that nobody can settle but a person, and whatever is paused."""
     workspace_id = request.membership.workspace_id
     paused = ledger.pauses(workspace_id)
-    held = queries.plans_by_id(workspace_id, paused)
+    plans, channels = queries.plans_by_id(workspace_id, paused), ledger.channels_held(workspace_id, paused)
     context = {
         "inbox": queries.inbox(workspace_id, request.user.pk),
         "counts": ledger.open_counts(workspace_id),
         "since": ledger.waiting_since(workspace_id),
         "unknown": ledger.cases(workspace_id, State.UNKNOWN).rows[:5],
-        "pauses": [(pause, held.get(pause.subject)) for pause in paused],
+        "pauses": [(pause, plans.get(pause.subject), channels.get(pause.subject)) for pause in paused],
     }
     return render(request, "inbox.html", context)
 

@@ -133,7 +133,7 @@ class Migration(migrations.Migration):
                 ('until', models.DateTimeField(null=True)),
                 ('lifted_by', models.CharField(blank=True, max_length=200)),
                 ('lifted_at', models.DateTimeField(null=True)),
-                ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='accounts.workspace')),
+                ('workspace', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='accounts.workspace')),
             ],
         ),
         migrations.AddConstraint(

@@ -1,19 +1,22 @@
-"""Channels: their settings as words, and the pauses that hold them."""
+"""Channels: their settings as words, and the pauses that hold them, one by one or all of the workspace."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.doors import Visit, door, see_other
 from accounts.roles import Act
-from effects import queries, rulings
+from effects import holding, queries
 from effects.channels import describe
 from effects.doors import human_of
 from effects.errors import LostRace, Refused
-from effects.forms import LiftForm
+from effects.forms import PauseForm, ResumeForm
 from effects.models import Channel, Pause
 
 
@@ -24,7 +27,7 @@ class Entry:
     channel: Channel
     settings: list[tuple[str, str, str]]
     pauses: list[Pause]
-    form: LiftForm | None
+    form: Form
 
 
 @require_safe
@@ -36,36 +39,85 @@ def channels(request: Visit) -> HttpResponse:
 
 @require_POST
 @door(Act.HALT)
+def channel_pause(request: Visit, slug: str) -> HttpResponse:
+    """Start no call through one channel for now."""
+    channel, form = _channel(request, slug), PauseForm(request.POST, auto_id=f"hold-{slug}-%s")
+
+    def act() -> str:
+        holding.pause_channel(channel, by=human_of(request), **form.cleaned_data)
+        return f"{channel.slug} is paused. Calls that are under way end as they end."
+
+    return _answer(request, slug, form, act)
+
+
+@require_POST
+@door(Act.HALT)
 def channel_resumption(request: Visit, slug: str) -> HttpResponse:
     """Lift the pauses that hold one channel."""
-    channel = get_object_or_404(Channel, workspace_id=request.membership.workspace_id, slug=slug)
-    form = LiftForm(request.POST, auto_id=f"lift-{channel.pk}-%s")
-    held = queries.paused_channels(queries.pauses(channel.workspace_id)).get(channel.pk, [])
+    channel, form = _channel(request, slug), ResumeForm(request.POST, auto_id=f"hold-{slug}-%s")
+
+    def act() -> str:
+        holding.resume_channel(channel, by=human_of(request), reason=form.cleaned_data["reason"])
+        return f"{channel.slug} goes on."
+
+    return _answer(request, slug, form, act)
+
+
+@require_POST
+@door(Act.HALT)
+def workspace_pause(request: Visit) -> HttpResponse:
+    """Start no call of this workspace for now."""
+    form = PauseForm(request.POST, auto_id="all-%s")
+
+    def act() -> str:
+        holding.pause_workspace(request.membership.workspace, by=human_of(request), **form.cleaned_data)
+        return "Everything in this workspace is paused. Calls that are under way end as they end."
+
+    return _answer(request, "", form, act)
+
+
+@require_POST
+@door(Act.HALT)
+def workspace_resumption(request: Visit) -> HttpResponse:
+    """Let the workspace go on."""
+    form = ResumeForm(request.POST, auto_id="all-%s")
+
+    def act() -> str:
+        holding.resume_workspace(request.membership.workspace, by=human_of(request), reason=form.cleaned_data["reason"])
+        return "This workspace goes on. Plans and channels that are paused themselves stay paused."
+
+    return _answer(request, "", form, act)
+
+
+def _answer(request: Visit, slug: str, form: Form, act: Callable[[], str]) -> HttpResponse:
+    """Do the act and go back to the page; 422 gives the form back as typed, 409 the page as it stands with one sentence."""
     if not form.is_valid():
-        return _page(request, typed={channel.pk: form}, status=422)
+        return _page(request, typed={slug: form}, status=422)
     try:
-        if not held:
-            raise LostRace("This channel is not paused.")
-        for pause in held:
-            rulings.lift(pause, by=human_of(request), reason=form.cleaned_data["reason"])
+        messages.success(request, act())
     except Refused as refused:
         return _page(request, said=str(refused), status=409 if isinstance(refused, LostRace) else 422)
-    messages.success(request, f"{channel.slug} goes on.")
-    return see_other(request.path.removesuffix(f"{slug}/resumption/"))
+    return see_other(reverse("channels", args=[request.membership.workspace.slug]))
 
 
-def _page(request: Visit, *, typed: dict[int, LiftForm] | None = None, said: str = "", status: int = 200) -> HttpResponse:
-    held = queries.paused_channels(queries.pauses(request.membership.workspace_id))
-    entries = [
-        Entry(
-            channel,
-            _words(channel),
-            held.get(channel.pk, []),
-            (typed or {}).get(channel.pk) or LiftForm(auto_id=f"lift-{channel.pk}-%s"),
-        )
-        for channel in queries.channels(request.membership.workspace_id)
-    ]
-    return render(request, "channels.html", {"entries": entries, "said": said}, status=status)
+def _page(request: Visit, *, typed: dict[str, Form] | None = None, said: str = "", status: int = 200) -> HttpResponse:
+    workspace_id = request.membership.workspace_id
+    held = queries.paused_channels(queries.pauses(workspace_id))
+    whole = [pause for pause in queries.halts(workspace_id) if pause.workspace_id]
+
+    def form(slug: str, paused: bool, auto_id: str) -> Form:
+        return (typed or {}).get(slug) or (ResumeForm if paused else PauseForm)(auto_id=auto_id)
+
+    entries = []
+    for channel in queries.channels(workspace_id):
+        pauses = held.get(channel.pk, [])
+        entries.append(Entry(channel, _words(channel), pauses, form(channel.slug, bool(pauses), f"hold-{channel.slug}-%s")))
+    context = {"entries": entries, "said": said, "whole": whole, "whole_form": form("", bool(whole), "all-%s")}
+    return render(request, "channels.html", context, status=status)
+
+
+def _channel(request: Visit, slug: str) -> Channel:
+    return get_object_or_404(Channel, workspace_id=request.membership.workspace_id, slug=slug)
 
 
 def _words(channel: Channel) -> list[tuple[str, str, str]]:

@@ -13,7 +13,6 @@ from audit.models import Entry
 from effects import queries, rulings
 from effects.models import Pause
 from effects.queries import Search
-from effects.secrets import seal
 from tests import world
 
 
@@ -170,28 +169,6 @@ def test_the_badge_counts_what_this_person_may_act_on(alice: Client, bob: Client
         return html.split('id="badge-inbox"')[1].split(">")[1].split("<")[0]
 
     assert [badge(alice), badge(bob), badge(dana)] == ["1", "", "2"]
-
-
-def test_channels_show_settings_and_never_secrets(dana: Client) -> None:
-    channel = world.a_channel()
-    channel.secrets = seal({"authorization": "Bearer very-secret"})
-    channel.save()
-    html = dana.get("/acme/channels/").content.decode()
-    assert "http://127.0.0.1:9/send" in html
-    assert "authorization" in html
-    assert "very-secret" not in html
-
-
-def test_a_pause_of_a_channel_is_lifted_with_a_reason(dana: Client, ed: Client) -> None:
-    channel = world.a_channel()
-    pause = Pause.objects.create(workspace=channel.workspace, subject=f"channel:{channel.pk}", reason="429", started_by="machine")
-    address = "/acme/channels/letters/resumption/"
-    assert ed.post(address, {"reason": "Go."}).status_code == 403
-    assert dana.post(address, {"reason": " "}).status_code == 422
-    assert dana.post(address, {"reason": "They raised our quota."}).status_code == 303
-    pause.refresh_from_db()
-    assert pause.lifted_at
-    assert dana.post(address, {"reason": "Again."}).status_code == 409
 
 
 def test_people_and_tokens_are_listed_without_secrets(ed: Client) -> None:
