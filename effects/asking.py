@@ -14,6 +14,7 @@ from effects.looking import look_up
 from effects.models import Channel, Effect, LookUp
 from effects.providers.base import Answer, Provider, Sighting
 from effects.states import State
+from effects.verdicts import Reply, ReplyKind
 
 
 def can_ask(channel: Channel) -> bool:
@@ -30,7 +31,7 @@ def ask_now(effect: Effect, *, by: Human) -> LookUp:
     provider = open_provider(effect.channel)
     if not provider.can_look_up():
         raise Refused("This channel's provider cannot be asked: it has no look-up address.")
-    sighting = asyncio.run(_ask(provider, effect))
+    sighting = asyncio.run(_ask(provider, effect, _reply_of(effect)))
     with transaction.atomic(durable=True):
         noted = LookUp.objects.create(
             effect=effect, by=by.actor.name, answer=sighting.answer.value, receipt=sighting.receipt, raw=sighting.raw
@@ -47,8 +48,13 @@ def ask_now(effect: Effect, *, by: Human) -> LookUp:
     return noted
 
 
-async def _ask(provider: Provider, effect: Effect) -> Sighting:
+async def _ask(provider: Provider, effect: Effect, reply: Reply | None) -> Sighting:
     try:
-        return await look_up(provider, effect.key, effect.epoch)
+        return await look_up(provider, effect.key, effect.epoch, reply)
     finally:
         await provider.close()
+
+
+def _reply_of(effect: Effect) -> Reply | None:
+    kept = effect.reply
+    return Reply(ReplyKind(kept.kind), bytes(kept.raw), kept.note) if kept else None

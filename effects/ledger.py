@@ -30,6 +30,7 @@ BY_KEY_ONLY = (
 )
 
 START_WITHIN = 5.0  # seconds after its reservation in which a call may begin; an older claim is somebody else's business
+FIRST_LOOK = 2.0  # seconds until a provider that decides later is asked for the first time
 SLACK = 3.0  # seconds for keeping the reply, before the sweeper may look
 
 Connection = psycopg.AsyncConnection[Any]
@@ -130,12 +131,16 @@ async def keep_and_settle(
 ) -> None:
     """One commit for the raw replies of this batch and the verdicts read from the batch before (arrows b, c, d, e).
 
+    A verdict that is pending takes no arrow: the provider decides later, and is looked up until it has.
     A row that is no longer pending (the sweeper was first) is left as it is.
     """
     _stand_alone(pen)
     async with pen.pipeline(), pen.transaction():
-        if verdicts:
-            await pen.execute(SQL["settle"], _settling(verdicts, by, max_attempts, can_look_up))
+        if settling := [(id, verdict) for id, verdict in verdicts if verdict.state is not State.PENDING]:
+            await pen.execute(SQL["settle"], _settling(settling, by, max_attempts, can_look_up))
+        if waiting := [(id, verdict) for id, verdict in verdicts if verdict.state is State.PENDING]:
+            ids, reasons = [id for id, _ in waiting], [verdict.reason for _, verdict in waiting]
+            await pen.execute(SQL["await"], {"ids": ids, "reasons": reasons, "seconds": FIRST_LOOK})
         if replies:
             await pen.execute(
                 SQL["keep"],
@@ -156,6 +161,14 @@ async def prove(pen: Connection, id: int, *, seen: State, sighting: Sighting, by
     return cursor.rowcount == 1
 
 
+async def refuse(pen: Connection, id: int, *, sighting: Sighting, by: str) -> bool:
+    """Arrow c: the provider accepted it, decided, and said no. False when somebody was first."""
+    async with pen.transaction():
+        await _note(pen, id, sighting, by)
+        cursor = await pen.execute(SQL["refuse"], {"id": id, "by": by})
+    return cursor.rowcount == 1
+
+
 async def ask_again(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str, seconds: float) -> None:
     """Note a look-up that proved nothing, and when to ask next."""
     async with pen.transaction():
@@ -163,9 +176,12 @@ async def ask_again(pen: Connection, id: int, *, seen: State, sighting: Sighting
         await pen.execute(SQL["ask_again"], {"id": id, "state": seen, "seconds": seconds})
 
 
-async def give_up(pen: Connection, id: int, *, reason: str, by: str) -> bool:
-    """Arrow d: a pending row that nobody can speak for becomes unknown and goes to a person."""
-    return (await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by})).rowcount == 1
+async def give_up(pen: Connection, id: int, *, reason: str, by: str, awaited: bool = False) -> bool:
+    """Arrow d: a pending row that nobody can speak for becomes unknown and goes to a person.
+
+    Unless it is `awaited`, a reply that was kept meanwhile is read first.
+    """
+    return (await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by, "awaited": awaited})).rowcount == 1
 
 
 async def stop_asking(pen: Connection, id: int) -> None:

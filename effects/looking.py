@@ -3,16 +3,16 @@
 import asyncio
 
 from effects.providers.base import Answer, Provider, Sighting
-from effects.verdicts import storable
+from effects.verdicts import Reply, storable
 
 SECONDS = 10.0  # a look-up that takes longer says nothing this time
 
 
-async def look_up(provider: Provider, key: str, epoch: int) -> Sighting:
+async def look_up(provider: Provider, key: str, epoch: int, reply: Reply | None = None) -> Sighting:
     """What the provider says of this effect. A fault of theirs, or of ours, is inconclusive; so is a receipt we cannot keep as it came."""
     try:
         async with asyncio.timeout(SECONDS):
-            sighting = await provider.look_up(key, epoch)
+            sighting = await provider.look_up(key, epoch, reply)
     except Exception as error:
         return Sighting(Answer.INCONCLUSIVE, raw=storable(f"{type(error).__name__}: {error}").encode())
     if sighting.receipt != storable(sighting.receipt):

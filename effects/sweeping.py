@@ -42,6 +42,11 @@ class Overdue:
     now: datetime
 
     @property
+    def is_awaited(self) -> bool:
+        """True when the provider accepted it, to decide later: a pending row that no kept reply settles."""
+        return self.state == State.PENDING and self.reply is not None
+
+    @property
     def quiet_since(self) -> datetime:
         """From when the settle window counts."""
         return self.settled_at or self.deadline
@@ -78,35 +83,40 @@ async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, cha
 async def _look_at(workplace: Workplace, pen: Connection, channel_id: int, rows: list[Overdue]) -> None:
     channel = await workplace.channel(pen, channel_id)
     provider = await workplace.provider(channel)
-    turnstile = asyncio.Semaphore(AT_ONCE)
-
-    async def ask(row: Overdue) -> Sighting:
-        async with turnstile:
-            return await look_up(provider, row.key, row.epoch)
-
-    await _read_again(pen, channel, provider, [row for row in rows if row.reply], by=workplace.worker)
-    silent = [row for row in rows if not row.reply or row.state == State.UNKNOWN]
+    silent = await _read_again(pen, channel, provider, rows, by=workplace.worker)
     if not provider.can_look_up():
         for row in silent:
             await _hand_over(pen, row, reason="no answer was kept, and this provider cannot be asked", by=workplace.worker)
         return
+    turnstile = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(row: Overdue) -> Sighting:
+        async with turnstile:
+            return await look_up(provider, row.key, row.epoch, row.reply)
+
     sightings = await asyncio.gather(*(ask(row) for row in silent))
     for row, sighting in zip(silent, sightings, strict=True):
         await _weigh(pen, channel, row, sighting, by=workplace.worker)
 
 
-async def _read_again(pen: Connection, channel: Channel, provider: Provider, rows: list[Overdue], *, by: str) -> None:
-    """Rows whose worker died between keeping the reply and settling: the same reading gives the same verdict."""
-    pending = [(row.id, row.reply) for row in rows if row.state == State.PENDING and row.reply]
-    if pending:
+async def _read_again(pen: Connection, channel: Channel, provider: Provider, rows: list[Overdue], *, by: str) -> list[Overdue]:
+    """Settle rows whose worker died between keeping the reply and settling: the same reading gives the same verdict.
+
+    Returns the rows that no kept reply decides: none came, it is unknown what it means, or the provider decides later.
+    """
+    verdicts = {row.id: verdict_of(row.reply, provider) for row in rows if row.reply and row.state == State.PENDING}
+    decided = [(id, verdict) for id, verdict in verdicts.items() if verdict.state is not State.PENDING]
+    if decided:
         await ledger.keep_and_settle(
             pen,
             replies=[],
-            verdicts=[(id, verdict_of(reply, provider)) for id, reply in pending],
+            verdicts=decided,
             by=f"sweeper {by}",
             max_attempts=int(setting(channel, "max_attempts")),
             can_look_up=provider.can_look_up(),
         )
+    settled = {id for id, _ in decided}
+    return [row for row in rows if row.id not in settled]
 
 
 async def _weigh(pen: Connection, channel: Channel, row: Overdue, sighting: Sighting, *, by: str) -> None:
@@ -115,16 +125,20 @@ async def _weigh(pen: Connection, channel: Channel, row: Overdue, sighting: Sigh
     if sighting.answer is Answer.FOUND:
         await ledger.prove(pen, row.id, seen=row.state, sighting=sighting, by=by)
         return
+    if sighting.answer is Answer.REFUSED and row.is_awaited:
+        await ledger.refuse(pen, row.id, sighting=sighting, by=by)
+        return
     window = timedelta(seconds=float(setting(channel, "settle_window")))
     interval = max(1.0, min(30.0, window.total_seconds() / 10))
     await ledger.ask_again(pen, row.id, seen=row.state, sighting=sighting, by=by, seconds=interval)
     if row.now > row.quiet_since + window:
-        await _hand_over(pen, row, reason="no answer was kept, and look-ups did not find it", by=by)
+        told = "it was accepted, and never decided" if row.is_awaited else "no answer was kept, and look-ups did not find it"
+        await _hand_over(pen, row, reason=told, by=by)
 
 
 async def _hand_over(pen: Connection, row: Overdue, *, reason: str, by: str) -> None:
     if row.state == State.PENDING:
-        await ledger.give_up(pen, row.id, reason=reason, by=by)
+        await ledger.give_up(pen, row.id, reason=reason, by=by, awaited=row.is_awaited)
     else:
         await ledger.stop_asking(pen, row.id)
 

@@ -71,6 +71,11 @@ def unknown(reason: str) -> Verdict:
     return Verdict(State.UNKNOWN, reason)
 
 
+def accepted(reason: str) -> Verdict:
+    """The provider took it to decide later: the row stays pending, and the provider is asked what became of it."""
+    return Verdict(State.PENDING, reason)
+
+
 def rejected(reason: str, *, pauses: bool = False) -> Verdict:
     """Definitely refused, for good: nothing was created and trying again would not help. A pause lasts until a person lifts it."""
     return Verdict(State.FAILED, reason, pauses=pauses, until_lifted=pauses)

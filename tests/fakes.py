@@ -114,6 +114,7 @@ class FakeHttp(Server):
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.finds_nothing = False
+        self.operations: dict[str, bytes] = {}  # operation -> what its address answers
         self.look_ups = 0
         self.before_answer: Callable[[dict[str, Any]], None] = lambda body: None
 
@@ -124,6 +125,7 @@ class FakeHttp(Server):
         return {
             "url": f"{base}/send",
             "lookup_url": f"{base}/look?key={{key}}&epoch={{epoch}}",
+            "operation_url": f"{base}/operation?id={{operation}}",
             "timeout": "2",
             "settle_window": "0",
         }
@@ -161,6 +163,8 @@ class FakeHttp(Server):
     def _found(self, path: str) -> Behaviour:
         self.look_ups += 1
         asked = parse_qs(urlsplit(path).query)
+        if path.startswith("/operation"):
+            return answers(200, self.operations.get(asked["id"][0], b'{"status": "running"}'))
         receipt = self.filed.get(f"{asked['key'][0]}:{asked['epoch'][0]}")
         if receipt is None or self.finds_nothing:
             return answers(404, b'{"error": "no such message"}')

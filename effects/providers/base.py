@@ -51,9 +51,10 @@ class Capabilities:
 
 
 class Answer(StrEnum):
-    """What a look-up found. Absent is no proof: logs lag, and a call may still be on its way."""
+    """What a look-up found. Absent is no proof: logs lag, and a call may still be on its way. Refused is: they decided, and said no."""
 
     FOUND = "found"
+    REFUSED = "refused"
     ABSENT = "absent"
     INCONCLUSIVE = "inconclusive"
 
@@ -116,8 +117,11 @@ class Provider(Protocol):
     def can_look_up(self) -> bool:
         """True when this account can be asked whether an effect exists."""
 
-    async def look_up(self, key: str, epoch: int) -> Sighting:
-        """Ask the provider whether the effect exists. Never sends; never raises for a provider's fault."""
+    async def look_up(self, key: str, epoch: int, reply: Reply | None = None) -> Sighting:
+        """Ask the provider whether the effect exists; `reply` is what it answered to the call, where that was kept.
+
+        Never sends; never raises for a provider's fault.
+        """
 
     async def close(self) -> None:
         """Close kept-open connections."""

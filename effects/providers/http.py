@@ -11,10 +11,10 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from effects.providers.base import Account, Answer, BadSettings, Capabilities, Delivery, Setting, Sighting
-from effects.providers.lookups import ask, checked_url, receipt_in
+from effects.providers.lookups import ask, checked_url, follow, receipt_in
 from effects.providers.responses import read_response
 from effects.providers.wire import Wire, header_lines, path_of
-from effects.verdicts import Reply, ReplyKind, Verdict, done, later, rejected, unknown
+from effects.verdicts import Reply, ReplyKind, Verdict, accepted, done, later, rejected, unknown
 
 REFUSED = {400, 401, 403, 404, 405, 410, 413, 414, 415, 422, 451}
 as_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -32,6 +32,11 @@ class Http:
         "url": Setting(str, "", "where each effect is POSTed"),
         "lookup_url": Setting(str, "", "asked with {key} and {epoch} filled in: 200 with a receipt is proof"),
         "receipt_field": Setting(str, "id", "the field of the JSON answer that is the receipt"),
+        "operation_url": Setting(str, "", "after a 202, asked with {operation} filled in until it says what became of it"),
+        "operation_field": Setting(str, "operation_id", "the field of a 202's JSON that names the operation"),
+        "operation_state_field": Setting(
+            str, "status", "the field of the operation's JSON that says: succeeded, failed, or neither yet"
+        ),
     }
 
     preamble = 0.0
@@ -43,6 +48,9 @@ class Http:
         self._lookup_url: str = account.settings["lookup_url"]
         if self._lookup_url and "{key}" not in checked_url("lookup_url", self._lookup_url, account):
             raise BadSettings("lookup_url must hold {key} (and may hold {epoch})")
+        self._operation_url: str = account.settings["operation_url"]
+        if self._operation_url and "{operation}" not in checked_url("operation_url", self._operation_url, account):
+            raise BadSettings("operation_url must hold {operation}")
         self._receipt_field: str = account.settings["receipt_field"]
         self._timeout: float = account.settings["timeout"]
         self._wires: dict[str, Wire] = {}
@@ -84,6 +92,8 @@ class Http:
         if status in (200, 201):
             receipt = receipt_in(response.body, self._receipt_field)
             return done(receipt) if receipt else unknown(f"HTTP {status} without a readable {self._receipt_field!r}")
+        if status == 202 and self._operation(reply):
+            return accepted(f"HTTP 202: operation {self._operation(reply)}, decided later")
         if status == 429:
             return later("HTTP 429: too many calls", after=_seconds(headers.get("retry-after")), pauses=True)
         if status in REFUSED:
@@ -91,13 +101,29 @@ class Http:
         return unknown(f"HTTP {status}: it may have happened")
 
     def can_look_up(self) -> bool:
-        return bool(self._lookup_url)
+        return bool(self._lookup_url or self._operation_url)
 
-    async def look_up(self, key: str, epoch: int) -> Sighting:
+    async def look_up(self, key: str, epoch: int, reply: Reply | None = None) -> Sighting:
+        if reply and (operation := self._operation(reply)):
+            url = self._operation_url.replace("{operation}", quote(operation, safe=""))
+            field, state_field = self._receipt_field, self._account.settings["operation_state_field"]
+            return await follow(url, wire=self._wire(url), field=field, state_field=state_field, seconds=self._timeout)
+        if not self._lookup_url:
+            return Sighting(Answer.INCONCLUSIVE, raw=b"there is no lookup_url, and the reply names no operation")
         if epoch and "{epoch}" not in self._lookup_url:
             return Sighting(Answer.INCONCLUSIVE, raw=b"lookup_url does not tell epochs apart: it has no {epoch}")
         url = self._lookup_url.replace("{key}", quote(key, safe="")).replace("{epoch}", str(epoch))
         return await ask(url, wire=self._wire(url), field=self._receipt_field, seconds=self._timeout)
+
+    def _operation(self, reply: Reply) -> str:
+        """The operation that a 202 names, or nothing: then nobody can be asked what became of it."""
+        if not self._operation_url or reply.kind is not ReplyKind.ANSWERED:
+            return ""
+        try:
+            response = read_response(reply.raw)
+        except ValueError:
+            return ""
+        return receipt_in(response.body, self._account.settings["operation_field"])[:200] if response.status == 202 else ""
 
     async def close(self) -> None:
         for wire in self._wires.values():

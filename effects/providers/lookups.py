@@ -11,6 +11,8 @@ from effects.providers.responses import read_response
 from effects.providers.wire import Wire, path_of
 
 ABSENT = {404, 410}
+SUCCEEDED = {"succeeded", "success", "completed", "complete", "done", "delivered", "accepted"}
+FAILED = {"failed", "failure", "rejected", "canceled", "cancelled", "error", "expired"}
 
 
 async def ask(url: str, *, wire: Wire, field: str, seconds: float) -> Sighting:
@@ -26,6 +28,22 @@ async def ask(url: str, *, wire: Wire, field: str, seconds: float) -> Sighting:
     if receipt:
         return Sighting(Answer.FOUND, receipt, raw)
     return Sighting(Answer.ABSENT if response.status in ABSENT else Answer.INCONCLUSIVE, raw=raw)
+
+
+async def follow(url: str, *, wire: Wire, field: str, state_field: str, seconds: float) -> Sighting:
+    """GET the address of an operation that was accepted: only a plain word in `state_field` decides, and anything else says nothing."""
+    try:
+        raw = await wire.exchange("GET", path_of(url), seconds=seconds)
+    except NotSent as error:
+        return Sighting(Answer.INCONCLUSIVE, raw=str(error).encode())
+    except Lost as error:
+        return Sighting(Answer.INCONCLUSIVE, raw=error.raw or str(error).encode())
+    response = read_response(raw)
+    state = receipt_in(response.body, state_field).casefold() if response.status == 200 else ""
+    receipt = receipt_in(response.body, field)
+    if state in SUCCEEDED and receipt:
+        return Sighting(Answer.FOUND, receipt, raw)
+    return Sighting(Answer.REFUSED if state in FAILED else Answer.INCONCLUSIVE, raw=raw)
 
 
 def receipt_in(body: bytes, field: str) -> str:

@@ -149,7 +149,7 @@ class Smtp:
     def can_look_up(self) -> bool:
         return bool(self._account.settings["lookup_url"])
 
-    async def look_up(self, key: str, epoch: int) -> Sighting:
+    async def look_up(self, key: str, epoch: int, reply: Reply | None = None) -> Sighting:
         wanted = message_id(key, epoch, sender=self._account.settings["from"])
         url = self._account.settings["lookup_url"].replace("{message_id}", quote(wanted, safe=""))
         wire = Wire(url, headers={}, loopback=self._account.loopback)

@@ -33,13 +33,19 @@ FROM unnest(%(ids)b::bigint[], %(states)b::text[], %(receipts)b::text[], %(reaso
     AS v (id, state, receipt, reason, retry_in, counts)
 WHERE e.id = v.id AND e.state || '' = 'pending'
 
+-- await: the provider took it to decide later. No arrow: the row stays pending, and is looked up until the provider has decided.
+UPDATE effects_effect e
+SET reason = v.reason, look_up_at = now() + make_interval(secs => %(seconds)s)
+FROM unnest(%(ids)b::bigint[], %(reasons)b::text[]) AS v (id, reason)
+WHERE e.id = v.id AND e.state || '' = 'pending' AND e.look_up_at IS NULL
+
 -- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due; at most so many of each channel.
 SELECT id, channel_id
 FROM (
     SELECT id, channel_id, row_number() OVER (PARTITION BY channel_id ORDER BY id) AS n
     FROM (
         SELECT id, channel_id FROM effects_effect
-        WHERE state = 'pending' AND deadline < now() AND coalesce(look_up_at, now()) <= now()
+        WHERE state = 'pending' AND coalesce(look_up_at, deadline) <= now()
         UNION ALL
         SELECT id, channel_id FROM effects_effect WHERE state = 'unknown' AND look_up_at <= now()
     ) AS due
@@ -62,6 +68,11 @@ UPDATE effects_effect
 SET state = 'done', receipt = %(receipt)s, reason = 'found by look-up', settled_by = %(by)s, settled_at = now(), look_up_at = NULL
 WHERE id = %(id)s AND state = %(state)s
 
+-- refuse: arrow c. The provider decided later, and said no: nothing was created.
+UPDATE effects_effect
+SET state = 'failed', reason = 'accepted, then refused by the provider', settled_by = %(by)s, settled_at = now(), look_up_at = NULL
+WHERE id = %(id)s AND state = 'pending'
+
 -- ask_again: nothing was found; that is no proof, so the provider is asked again inside the settle window.
 UPDATE effects_effect
 SET look_up_at = now() + make_interval(secs => %(seconds)s)
@@ -70,10 +81,11 @@ WHERE id = %(id)s AND state = %(state)s
 -- stop_asking: the settle window is over for an unknown row; from here a person has it.
 UPDATE effects_effect SET look_up_at = NULL WHERE id = %(id)s AND state = 'unknown'
 
--- give_up: arrow d. Nobody can know: a person is asked. A reply that was kept meanwhile is read first, at the next sweep.
+-- give_up: arrow d. Nobody can know: a person is asked. A reply that was kept meanwhile is read first, at the next sweep; that of an
+-- awaited row was read: it said "later".
 UPDATE effects_effect
 SET state = 'unknown', reason = %(reason)s, settled_by = %(by)s, settled_at = now(), look_up_at = NULL
-WHERE id = %(id)s AND state = 'pending' AND NOT EXISTS (SELECT FROM effects_keptreply WHERE effect_id = %(id)s)
+WHERE id = %(id)s AND state = 'pending' AND (%(awaited)s OR NOT EXISTS (SELECT FROM effects_keptreply WHERE effect_id = %(id)s))
 
 -- note_look_up: one question to the provider and its answer, kept as evidence.
 INSERT INTO effects_lookup (effect_id, by, answer, receipt, raw)

@@ -65,7 +65,15 @@ class Rows:
         self._at -= count
 
 
-def send(place: Workplace, channel: Channel, claims: Sequence[Claim] | Source, *, window: int = 8, turn: float = 5) -> int:
+def send(
+    place: Workplace,
+    channel: Channel,
+    claims: Sequence[Claim] | Source,
+    *,
+    window: int = 8,
+    turn: float = 5,
+    deadline: float = 60,
+) -> int:
     """Send these claims over this channel, as a worker does; returns how many were reserved."""
     source = Rows(claims) if isinstance(claims, Sequence) else claims
 
@@ -75,7 +83,7 @@ def send(place: Workplace, channel: Channel, claims: Sequence[Claim] | Source, *
                 source=source,
                 provider=await place.provider(channel),
                 origin=origin_of(channel),
-                limits=Limits(window=window, max_attempts=3, deadline=60, turn=turn),
+                limits=Limits(window=window, max_attempts=3, deadline=deadline, turn=turn),
                 pen=pen,
                 worker=place.worker,
             ).run()
