@@ -18,6 +18,7 @@ from django.dispatch import Signal
 from approvals.models import Plan, PlanState
 from audit import chain
 from audit.chain import Actor
+from effects import failpoints
 from effects.channels import deadline_seconds, setting
 from effects.content import Content
 from effects.ledger import Claim, Origin
@@ -86,9 +87,11 @@ async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
             worker=workplace.worker,
         ).run()
     pen = await workplace.pen("reserving")
+    failpoints.reach("put-back", pen)
     put_back = await pen.execute(
         SQL["put_back"], {"plan_id": plan_id, "worker": workplace.worker, "soon": SOON, "seldom": SELDOM}
     )
+    failpoints.reach("put-back-done", pen)
     return [id for id, is_due in await put_back.fetchall() if is_due]
 
 

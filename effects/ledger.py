@@ -16,6 +16,7 @@ import psycopg
 from django.db import connections
 from psycopg.pq import TransactionStatus
 
+from effects import failpoints
 from effects.content import Content
 from effects.providers.base import Sighting
 from effects.statements import read_statements
@@ -96,6 +97,7 @@ async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worke
     """
     _stand_alone(pen)
     claims = sorted(claims, key=lambda claim: (claim.key, claim.epoch))  # one order for everybody: no deadlock over two plans
+    failpoints.reach("reserve", pen)
     cursor = await pen.execute(
         SQL["reserve"],
         {
@@ -115,6 +117,7 @@ async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worke
             "digests": [claim.content_digest for claim in claims],
         },
     )
+    failpoints.reach("reserved", pen)
     wanted = {(claim.key, claim.epoch): claim for claim in claims}
     return [Won(id, attempt, wanted[key, epoch]) for id, key, epoch, attempt in await cursor.fetchall()]
 
@@ -135,8 +138,10 @@ async def keep_and_settle(
     _stand_alone(pen)
     async with pen.pipeline(), pen.transaction():
         if verdicts:
+            failpoints.reach("settle", pen)
             await pen.execute(SQL["settle"], _settling(verdicts, by, max_attempts, can_look_up))
         if replies:
+            failpoints.reach("keep", pen)
             await pen.execute(
                 SQL["keep"],
                 {
@@ -146,13 +151,19 @@ async def keep_and_settle(
                     "notes": [storable(reply.note) for _, reply in replies],
                 },
             )
+    if verdicts:
+        failpoints.reach("settled", pen)
+    if replies:
+        failpoints.reach("kept", pen)
 
 
 async def prove(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str) -> bool:
     """Arrows b and f: a look-up found it. The look-up and the settling are one commit. False when somebody was first."""
     async with pen.transaction():
         await _note(pen, id, sighting, by)
+        failpoints.reach("prove", pen)
         cursor = await pen.execute(SQL["prove"], {"id": id, "state": seen, "receipt": sighting.receipt, "by": by})
+    failpoints.reach("proved", pen)
     return cursor.rowcount == 1
 
 
@@ -165,7 +176,10 @@ async def ask_again(pen: Connection, id: int, *, seen: State, sighting: Sighting
 
 async def give_up(pen: Connection, id: int, *, reason: str, by: str) -> bool:
     """Arrow d: a pending row that nobody can speak for becomes unknown and goes to a person."""
-    return (await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by})).rowcount == 1
+    failpoints.reach("give-up", pen)
+    cursor = await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by})
+    failpoints.reach("gave-up", pen)
+    return cursor.rowcount == 1
 
 
 async def stop_asking(pen: Connection, id: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from effects import ledger
+from effects import failpoints, ledger
 from effects.ledger import Claim, Connection, Origin, Won
 from effects.providers.base import Delivery, Lost, NotSent, Provider
 from effects.reading import verdict_of
@@ -122,13 +122,16 @@ class Sending:
     async def _reply(self, won: Won, claimed_at: float) -> Reply:
         """One call, or none: the last look before the first byte."""
         claim = won.claim
-        if time.monotonic() - claimed_at > ledger.START_WITHIN:
-            return Reply(ReplyKind.NOT_SENT, note="the claim was too old when its turn came; nothing was sent")
-        if claim.content.digest() != claim.content_digest:
-            return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")
         try:
+            failpoints.reach("calling", of=claim.content.to)
+            if time.monotonic() - claimed_at > ledger.START_WITHIN:
+                return Reply(ReplyKind.NOT_SENT, note="the claim was too old when its turn came; nothing was sent")
+            if claim.content.digest() != claim.content_digest:
+                return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")
             not_after = claimed_at + ledger.START_WITHIN + self.provider.preamble
-            return await self.provider.send(Delivery(claim.key, claim.epoch, won.attempt, claim.content, not_after))
+            reply = await self.provider.send(Delivery(claim.key, claim.epoch, won.attempt, claim.content, not_after))
+            failpoints.reach("answered", of=claim.content.to)
+            return reply
         except NotSent as error:
             return Reply(ReplyKind.NOT_SENT, note=str(error))
         except Lost as error:

@@ -5,8 +5,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 import uvloop
+from django.conf import settings
 
-from effects import ledger
+from effects import failpoints, ledger
 from effects.channels import open_provider
 from effects.ledger import Connection
 from effects.models import Channel
@@ -22,6 +23,7 @@ class Workplace:
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self.worker = ledger.incarnation()
+        failpoints.arm(settings.SIGNOFF_FAILPOINTS)
         self._pens: dict[str, Connection] = {}
         self._providers: dict[int, tuple[str, Provider]] = {}
 
