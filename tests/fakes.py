@@ -113,6 +113,7 @@ class FakeHttp(Server):
         self.filed: dict[str, str] = {}  # key:epoch -> receipt, for look-ups
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.said: list[bytes] = []  # the answer to each of `bodies`, as it goes out
         self.finds_nothing = False
         self.look_ups = 0
         self.before_answer: Callable[[dict[str, Any]], None] = lambda body: None
@@ -153,10 +154,11 @@ class FakeHttp(Server):
         if behaviour.accepts:
             self.deliveries[target] += 1
             self.filed[headers["idempotency-key"]] = receipt
+        if behaviour.answer is not None and b"RECEIPT" in behaviour.answer:
+            behaviour = Behaviour(behaviour.accepts, _http(200, json.dumps({"id": receipt}).encode()))
+        self.said.append(behaviour.answer or b"")
         self.before_answer(body)
-        if behaviour.answer is None or b"RECEIPT" not in behaviour.answer:
-            return behaviour
-        return Behaviour(behaviour.accepts, _http(200, json.dumps({"id": receipt}).encode()))
+        return behaviour
 
     def _found(self, path: str) -> Behaviour:
         self.look_ups += 1
@@ -187,6 +189,7 @@ class FakeRelay(Server):
         self.behaviours: dict[str, MailBehaviour] = {}
         self.messages: list[bytes] = []
         self.connections = 0
+        self.before_answer: Callable[[str, bytes, bool], None] = lambda to, message, accepted: None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -220,6 +223,7 @@ class FakeRelay(Server):
                     if behaviour.dot == 250:
                         self.deliveries[to] += 1
                         self.messages.append(message)
+                    self.before_answer(to, message, behaviour.dot == 250)
                     if behaviour.hangs_after_dot:
                         await asyncio.sleep(3600)
                     if behaviour.drops == "dot":
