@@ -6,6 +6,7 @@ hold there, and no message, lost or repeated, can change anything but timing.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from effects.statements import read_statements
 from effects.workplace import Workplace
 
 CHUNK = 500  # rows of one chunk: enough to make the broker's cost vanish, few enough to share a worker
+AHEAD = 0.5  # seconds for which rows read ahead are offered; then they are read anew, so that a stop takes hold
 LEASE = 10.0  # seconds a silent holder keeps a chunk; a living one renews it
 SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row waits for a call, or for a person
 ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however big the plan
@@ -74,7 +76,7 @@ async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
     channel = await workplace.channel(channel_id)
     async with _alive(workplace, {"plan_id": plan_id} | holder):
         await Sending(
-            source=_Rows(workplace, lo, hi, {"plan_id": plan_id} | holder),
+            source=_Rows(workplace, lo, hi, {"plan_id": plan_id} | holder, window=int(setting(channel, "window"))),
             provider=await workplace.provider(channel),
             origin=Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id),
             limits=Limits(
@@ -96,28 +98,37 @@ async def work_on(chunk_id: int, workplace: Workplace) -> list[int]:
 
 
 class _Rows:
-    """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan."""
+    """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan.
 
-    def __init__(self, workplace: Workplace, lo: int, hi: int, turn: dict[str, Any]) -> None:
-        self._workplace, self._after, self._hi, self._turn = workplace, lo - 1, hi, turn
+    They are read a window at a time, and anew when that is too long ago.
+    """
+
+    def __init__(self, workplace: Workplace, lo: int, hi: int, turn: dict[str, Any], *, window: int) -> None:
+        self._workplace, self._after, self._hi, self._turn, self._window = workplace, lo - 1, hi, turn, window
+        self._ahead: list[tuple[int, Claim]] = []
+        self._read_at = 0.0
 
     async def __call__(self, most: int) -> list[Claim]:
-        while not (claims := await self._next(most)):
+        if time.monotonic() - self._read_at > AHEAD:
+            self._ahead = []
+        while not self._ahead and not await self._read():
             pen = await self._workplace.pen("reserving")
             taken = await (await pen.execute(SQL["take_next"], self._turn)).fetchone()
             if taken is None:
-                break
+                return []
             self._after, self._hi = taken[0] - 1, taken[1]
-        return claims
+        offered, self._ahead = self._ahead[:most], self._ahead[most:]
+        self._after = offered[-1][0]
+        return [claim for _, claim in offered]
 
-    async def _next(self, most: int) -> list[Claim]:
-        values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": most}
-        claims = []
+    async def _read(self) -> bool:
+        """Read the next rows after the last one offered; False when there are none."""
+        values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": self._window}
+        self._read_at = time.monotonic()
         pen = await self._workplace.pen("reserving")
         async for position, key, epoch, *content, digest in await pen.execute(SQL["rows"], values):
-            self._after = position
-            claims.append(Claim(key, epoch, Content(*content), digest))
-        return claims
+            self._ahead.append((position, Claim(key, epoch, Content(*content), digest)))
+        return bool(self._ahead)
 
 
 @contextlib.asynccontextmanager

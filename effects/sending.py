@@ -23,7 +23,7 @@ REST = 30.0  # seconds a channel rests when its provider names no time
 PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
 LINGER = 0.010  # seconds a small group of replies waits for company before its commit
 
-# Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked between windows.
+# Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked before each reservation.
 Source = Callable[[int], Awaitable[Sequence[Claim]]]
 
 
@@ -78,18 +78,15 @@ class Sending:
     async def _reserve(self, calls: asyncio.TaskGroup) -> None:
         """Refill the window until the source is empty or the turn is over."""
         ends = time.monotonic() + self.limits.turn
-        ahead: list[Claim] = []  # read, a window at a time, and not yet reserved
         while time.monotonic() < ends:
             free = self._idle()
             if free < max(1, self.limits.connections // 4):
                 self._freed.clear()
                 await self._freed.wait()
                 continue
-            if not ahead:
-                ahead = list(await self.source(await self._paced(self.limits.window)))
-            if not ahead:
+            claims = await self.source(await self._paced(free))
+            if not claims:
                 return
-            claims, ahead = ahead[:free], ahead[free:]
             claimed_at = time.monotonic()
             pen, deadline = await self.pen("reserving"), self.limits.deadline
             won = await ledger.reserve(pen, claims, of=self.origin, worker=self.worker, deadline=deadline)

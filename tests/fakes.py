@@ -9,7 +9,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +21,7 @@ class Behaviour:
     accepts: bool
     answer: bytes | None  # none: close without a word
     hangs: bool = False  # keep the connection open and say nothing (more)
+    waits: float = 0.0  # seconds before it answers
 
 
 def _http(status: int, body: bytes, headers: str = "") -> bytes:
@@ -29,6 +30,10 @@ def _http(status: int, body: bytes, headers: str = "") -> bytes:
 
 def accepts(status: int = 200) -> Behaviour:
     return Behaviour(True, _http(status, b'{"id": "RECEIPT"}'))
+
+
+def accepts_slowly(seconds: float) -> Behaviour:
+    return Behaviour(True, _http(200, b'{"id": "RECEIPT"}'), waits=seconds)
 
 
 def accepts_without_receipt() -> Behaviour:
@@ -136,6 +141,7 @@ class FakeHttp(Server):
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             method, path, _ = head[0].split(" ")
             answer = self._found(path) if method == "GET" else self._taken(json.loads(body), headers)
+            await asyncio.sleep(answer.waits)
             if answer.answer is not None:
                 writer.write(answer.answer)
                 await writer.drain()
@@ -155,7 +161,7 @@ class FakeHttp(Server):
             self.deliveries[target] += 1
             self.filed[headers["idempotency-key"]] = receipt
         if behaviour.answer is not None and b"RECEIPT" in behaviour.answer:
-            behaviour = Behaviour(behaviour.accepts, _http(200, json.dumps({"id": receipt}).encode()))
+            behaviour = replace(behaviour, answer=_http(200, json.dumps({"id": receipt}).encode()))
         self.said.append(behaviour.answer or b"")
         self.before_answer(body)
         return behaviour
