@@ -7,7 +7,8 @@ hold there, and no message, lost or repeated, can change anything but timing.
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from django.dispatch import Signal
 from approvals.models import Plan, PlanState
 from audit import chain
 from audit.chain import Actor
+from effects import failpoints
 from effects.channels import deadline_seconds, setting
 from effects.content import Content
 from effects.ledger import Claim, Origin
@@ -27,6 +29,7 @@ from effects.statements import read_statements
 from effects.workplace import Pens, Workplace
 
 CHUNK = 500  # rows of one chunk: enough to make the broker's cost vanish, few enough to share a worker
+AHEAD = 0.5  # seconds for which rows read ahead are offered; then they are read anew, so that a stop takes hold
 LEASE = 10.0  # seconds a silent holder keeps a chunk; a living one renews it
 SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row waits for a call, or for a person
 ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however many plans and however big
@@ -90,20 +93,24 @@ async def _turn(chunk_id: int, workplace: Workplace, pen: Pens) -> list[int]:
     plan_id, lo, hi, workspace_id, channel_id, tool, event_id, scope, run_id = taken
     turn = {"plan_id": plan_id} | holder
     async with _alive(pen, turn):
-        rows = _Rows(pen, lo, hi, turn)
-        await _send(workplace, pen, rows, Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id))
-    put_back = await (await pen("reserving")).execute(SQL["put_back"], turn | {"soon": SOON, "seldom": SELDOM})
+        origin = Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id)
+        await _send(workplace, pen, origin, lambda window: _Rows(pen, lo, hi, turn, window=window))
+    chunks = await pen("reserving")
+    failpoints.reach("put-back", chunks)
+    put_back = await chunks.execute(SQL["put_back"], turn | {"soon": SOON, "seldom": SELDOM})
+    failpoints.reach("put-back-done", chunks)
     return [id for id, is_due in await put_back.fetchall() if is_due]
 
 
-async def _send(workplace: Workplace, pen: Pens, rows: "_Rows", origin: Origin) -> None:
+async def _send(workplace: Workplace, pen: Pens, origin: Origin, rows: Callable[[int], "_Rows"]) -> None:
     channel = await workplace.channel(await pen("reserving"), origin.channel_id)
+    window = int(setting(channel, "window"))
     await Sending(
-        source=rows,
+        source=rows(window),
         provider=await workplace.provider(channel),
         origin=origin,
         limits=Limits(
-            window=int(setting(channel, "window")),
+            window=window,
             max_attempts=int(setting(channel, "max_attempts")),
             deadline=deadline_seconds(channel),
             rate=float(setting(channel, "rate")),
@@ -114,31 +121,35 @@ async def _send(workplace: Workplace, pen: Pens, rows: "_Rows", origin: Origin) 
 
 
 class _Rows:
-    """The source of one sending: rows that may be sent now, in order; chunk after chunk of one plan."""
+    """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan.
 
-    def __init__(self, pen: Pens, lo: int, hi: int, turn: dict[str, Any]) -> None:
-        self._pen, self._after, self._hi, self._turn = pen, lo - 1, hi, turn
-        self._positions: list[int] = []  # of the rows taken last
+    They are read a window at a time, and anew when that is too long ago.
+    """
 
-    async def take(self, most: int) -> list[Claim]:
-        while not (claims := await self._next(most)):
+    def __init__(self, pen: Pens, lo: int, hi: int, turn: dict[str, Any], *, window: int) -> None:
+        self._pen, self._after, self._hi, self._turn, self._window = pen, lo - 1, hi, turn, window
+        self._ahead: list[tuple[int, Claim]] = []
+        self._read_at = 0.0
+
+    async def __call__(self, most: int) -> list[Claim]:
+        if time.monotonic() - self._read_at > AHEAD:
+            self._ahead = []
+        while not self._ahead and not await self._read():
             taken = await (await (await self._pen("reserving")).execute(SQL["take_next"], self._turn)).fetchone()
             if taken is None:
-                break
+                return []
             self._after, self._hi = taken[0] - 1, taken[1]
-        return claims
+        offered, self._ahead = self._ahead[:most], self._ahead[most:]
+        self._after = offered[-1][0]
+        return [claim for _, claim in offered]
 
-    def give_back(self, count: int) -> None:
-        self._after = self._positions[-count] - 1
-
-    async def _next(self, most: int) -> list[Claim]:
-        values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": most}
-        claims, self._positions = [], []
+    async def _read(self) -> bool:
+        """Read the next rows after the last one offered; False when there are none."""
+        values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": self._window}
+        self._read_at = time.monotonic()
         async for position, key, epoch, *content, digest in await (await self._pen("reserving")).execute(SQL["rows"], values):
-            self._after = position
-            self._positions.append(position)
-            claims.append(Claim(key, epoch, Content(*content), digest))
-        return claims
+            self._ahead.append((position, Claim(key, epoch, Content(*content), digest)))
+        return bool(self._ahead)
 
 
 @contextlib.asynccontextmanager

@@ -34,6 +34,10 @@ SIGNOFF_ENCRYPTION_KEYS = [key for key in os.environ.get("SIGNOFF_ENCRYPTION_KEY
 SIGNOFF_DATA_DIR = Path(os.environ.get("SIGNOFF_DATA_DIR", BASE_DIR / ".signoff"))
 # With DEBUG=1 a channel may reach a provider on loopback (the demo mailbox); never in production.
 SIGNOFF_LOOPBACK_PROVIDERS = DEBUG
+# Where a test kills or stops a worker (effects/failpoints.py).
+SIGNOFF_FAILPOINTS = os.environ.get("SIGNOFF_FAILPOINTS", "")
+if SIGNOFF_FAILPOINTS and not DEBUG:
+    raise ImproperlyConfigured("SIGNOFF_FAILPOINTS is set: it makes workers die on purpose, for tests. Unset it.")
 
 LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 if DEBUG and not set(ALLOWED_HOSTS) <= LOCAL_NAMES:

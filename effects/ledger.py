@@ -16,6 +16,7 @@ import psycopg
 from django.db import connections
 from psycopg.pq import TransactionStatus
 
+from effects import failpoints
 from effects.content import Content
 from effects.providers.base import Sighting
 from effects.statements import read_statements
@@ -97,6 +98,7 @@ async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worke
     """
     _stand_alone(pen)
     claims = sorted(claims, key=lambda claim: (claim.key, claim.epoch))  # one order for everybody: no deadlock over two plans
+    failpoints.reach("reserve", pen)
     cursor = await pen.execute(
         SQL["reserve"],
         {
@@ -116,6 +118,7 @@ async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worke
             "digests": [claim.content_digest for claim in claims],
         },
     )
+    failpoints.reach("reserved", pen)
     wanted = {(claim.key, claim.epoch): claim for claim in claims}
     return [Won(id, attempt, wanted[key, epoch]) for id, key, epoch, attempt in await cursor.fetchall()]
 
@@ -136,12 +139,15 @@ async def keep_and_settle(
     """
     _stand_alone(pen)
     async with pen.pipeline(), pen.transaction():
+        if verdicts:
+            failpoints.reach("settle", pen)
         if settling := [(id, verdict) for id, verdict in verdicts if verdict.state is not State.PENDING]:
             await pen.execute(SQL["settle"], _settling(settling, by, max_attempts, can_look_up))
         if waiting := [(id, verdict) for id, verdict in verdicts if verdict.state is State.PENDING]:
             ids, reasons = [id for id, _ in waiting], [verdict.reason for _, verdict in waiting]
             await pen.execute(SQL["await"], {"ids": ids, "reasons": reasons, "seconds": FIRST_LOOK})
         if replies:
+            failpoints.reach("keep", pen)
             await pen.execute(
                 SQL["keep"],
                 {
@@ -151,13 +157,19 @@ async def keep_and_settle(
                     "notes": [storable(reply.note) for _, reply in replies],
                 },
             )
+    if verdicts:
+        failpoints.reach("settled", pen)
+    if replies:
+        failpoints.reach("kept", pen)
 
 
 async def prove(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str) -> bool:
     """Arrows b and f: a look-up found it. The look-up and the settling are one commit. False when somebody was first."""
     async with pen.transaction():
         await _note(pen, id, sighting, by)
+        failpoints.reach("prove", pen)
         cursor = await pen.execute(SQL["prove"], {"id": id, "state": seen, "receipt": sighting.receipt, "by": by})
+    failpoints.reach("proved", pen)
     return cursor.rowcount == 1
 
 
@@ -181,7 +193,10 @@ async def give_up(pen: Connection, id: int, *, reason: str, by: str, awaited: bo
 
     Unless it is `awaited`, a reply that was kept meanwhile is read first.
     """
-    return (await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by, "awaited": awaited})).rowcount == 1
+    failpoints.reach("give-up", pen)
+    cursor = await pen.execute(SQL["give_up"], {"id": id, "reason": reason, "by": by, "awaited": awaited})
+    failpoints.reach("gave-up", pen)
+    return cursor.rowcount == 1
 
 
 async def stop_asking(pen: Connection, id: int) -> None:

@@ -10,11 +10,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import psycopg
 
-from effects import ledger
+from effects import failpoints, ledger
 from effects.ledger import Claim, Connection, Origin, Won
 from effects.providers.base import Delivery, Lost, NotSent, Provider
 from effects.reading import verdict_of
@@ -25,17 +24,8 @@ PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write d
 PATIENT = 1.0  # seconds a turn waits for the slot of a channel with a rate; a later one is another turn's
 LINGER = 0.010  # seconds a small group of replies waits for company before its commit
 
-FRESH = 0.5  # seconds for which rows that were read count as allowed; a stop takes hold no later
-
-
-class Source(Protocol):
-    """Rows that may be sent now, in order. Asked between windows."""
-
-    async def take(self, most: int) -> Sequence[Claim]:
-        """The next rows, at most so many; none left, or none allowed: an empty sequence."""
-
-    def give_back(self, count: int) -> None:
-        """The last `count` rows taken were not used: they are offered again, if they are still allowed."""
+# Rows that may be sent now, at most so many; none left, or none allowed: an empty sequence. Asked before each reservation.
+Source = Callable[[int], Awaitable[Sequence[Claim]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +79,16 @@ class Sending:
     async def _reserve(self, calls: asyncio.TaskGroup) -> None:
         """Refill the window until the source is empty or the turn is over."""
         ends = time.monotonic() + self.limits.turn
-        ahead: list[Claim] = []  # read, a window at a time, and not yet reserved
-        read_at = 0.0
         while time.monotonic() < ends:
             free = self._idle()
             if free < max(1, self.limits.connections // 4):
                 self._freed.clear()
                 await self._freed.wait()
                 continue
-            if ahead and time.monotonic() > read_at + FRESH:
-                self.source.give_back(len(ahead))
-                ahead = []
-            if not ahead:
-                paced = await self._paced(self.limits.window)
-                read_at = time.monotonic()
-                ahead = list(await self.source.take(paced)) if paced else []
-            if not ahead:
+            paced = await self._paced(free)
+            claims = await self.source(paced) if paced else []
+            if not claims:
                 return
-            claims, ahead = ahead[:free], ahead[free:]
             claimed_at = time.monotonic()
             pen, deadline = await self.pen("reserving"), self.limits.deadline
             won = await ledger.reserve(pen, claims, of=self.origin, worker=self.worker, deadline=deadline)
@@ -142,13 +124,16 @@ class Sending:
     async def _reply(self, won: Won, claimed_at: float) -> Reply:
         """One call, or none: the last look before the first byte."""
         claim = won.claim
-        if time.monotonic() - claimed_at > ledger.START_WITHIN:
-            return Reply(ReplyKind.NOT_SENT, note="the claim was too old when its turn came; nothing was sent")
-        if claim.content.digest() != claim.content_digest:
-            return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")
         try:
+            failpoints.reach("calling", of=claim.content.to)
+            if time.monotonic() - claimed_at > ledger.START_WITHIN:
+                return Reply(ReplyKind.NOT_SENT, note="the claim was too old when its turn came; nothing was sent")
+            if claim.content.digest() != claim.content_digest:
+                return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")
             not_after = claimed_at + ledger.START_WITHIN + self.provider.preamble
-            return await self.provider.send(Delivery(claim.key, claim.epoch, won.attempt, claim.content, not_after))
+            reply = await self.provider.send(Delivery(claim.key, claim.epoch, won.attempt, claim.content, not_after))
+            failpoints.reach("answered", of=claim.content.to)
+            return reply
         except NotSent as error:
             return Reply(ReplyKind.NOT_SENT, note=str(error))
         except Lost as error:

@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from typing import Any
 
 import uvloop
+from django.conf import settings
 from psycopg.pq import TransactionStatus
 
-from effects import ledger
+from effects import failpoints, ledger
 from effects.channels import open_provider
 from effects.ledger import Connection
 from effects.models import Channel
@@ -31,6 +32,7 @@ class Workplace:
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self.worker = ledger.incarnation()
+        failpoints.arm(settings.SIGNOFF_FAILPOINTS)
         self._thread = threading.Thread(target=self.loop.run_forever, name="sending", daemon=True)
         self._thread.start()
         self._spare: list[Connection] = []

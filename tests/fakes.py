@@ -9,7 +9,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +21,7 @@ class Behaviour:
     accepts: bool
     answer: bytes | None  # none: close without a word
     hangs: bool = False  # keep the connection open and say nothing (more)
+    waits: float = 0.0  # seconds before it answers
 
 
 def _http(status: int, body: bytes, headers: str = "") -> bytes:
@@ -29,6 +30,10 @@ def _http(status: int, body: bytes, headers: str = "") -> bytes:
 
 def accepts(status: int = 200) -> Behaviour:
     return Behaviour(True, _http(status, b'{"id": "RECEIPT"}'))
+
+
+def accepts_slowly(seconds: float) -> Behaviour:
+    return Behaviour(True, _http(200, b'{"id": "RECEIPT"}'), waits=seconds)
 
 
 def accepts_without_receipt() -> Behaviour:
@@ -113,6 +118,7 @@ class FakeHttp(Server):
         self.filed: dict[str, str] = {}  # key:epoch -> receipt, for look-ups
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.said: list[bytes] = []  # the answer to each of `bodies`, as it goes out
         self.finds_nothing = False
         self.operations: dict[str, bytes] = {}  # operation -> what its address answers
         self.look_ups = 0
@@ -137,6 +143,7 @@ class FakeHttp(Server):
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             method, path, _ = head[0].split(" ")
             answer = self._found(path) if method == "GET" else self._taken(json.loads(body), headers)
+            await asyncio.sleep(answer.waits)
             if answer.answer is not None:
                 writer.write(answer.answer)
                 await writer.drain()
@@ -155,10 +162,11 @@ class FakeHttp(Server):
         if behaviour.accepts:
             self.deliveries[target] += 1
             self.filed[headers["idempotency-key"]] = receipt
+        if behaviour.answer is not None and b"RECEIPT" in behaviour.answer:
+            behaviour = replace(behaviour, answer=_http(200, json.dumps({"id": receipt}).encode()))
+        self.said.append(behaviour.answer or b"")
         self.before_answer(body)
-        if behaviour.answer is None or b"RECEIPT" not in behaviour.answer:
-            return behaviour
-        return Behaviour(behaviour.accepts, _http(200, json.dumps({"id": receipt}).encode()))
+        return behaviour
 
     def _found(self, path: str) -> Behaviour:
         self.look_ups += 1
@@ -191,6 +199,7 @@ class FakeRelay(Server):
         self.behaviours: dict[str, MailBehaviour] = {}
         self.messages: list[bytes] = []
         self.connections = 0
+        self.before_answer: Callable[[str, bytes, bool], None] = lambda to, message, accepted: None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -224,6 +233,7 @@ class FakeRelay(Server):
                     if behaviour.dot == 250:
                         self.deliveries[to] += 1
                         self.messages.append(message)
+                    self.before_answer(to, message, behaviour.dot == 250)
                     if behaviour.hangs_after_dot:
                         await asyncio.sleep(3600)
                     if behaviour.drops == "dot":

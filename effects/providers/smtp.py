@@ -16,6 +16,7 @@ from urllib.parse import quote
 import aiosmtplib
 from aiosmtplib import SMTPResponse
 
+from effects import failpoints
 from effects.providers.base import (
     Account,
     BadSettings,
@@ -90,6 +91,7 @@ class Smtp:
             if relay is None or not taken:
                 await self._start_over(relay)
                 return _answered(said)
+            failpoints.reach("first-byte")
             if time.monotonic() > delivery.not_after:
                 raise TimeoutError("the conversation took so long that somebody else may speak for this letter now")
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
@@ -248,7 +250,13 @@ async def _write(relay: aiosmtplib.SMTP, message: bytes, seconds: float) -> SMTP
         raise aiosmtplib.SMTPServerDisconnected("the connection closed after 354")
     stuffed = re.sub(rb"(?m)^\.", b"..", message)
     relay.protocol.write(stuffed + (b"" if stuffed.endswith(b"\r\n") else b"\r\n") + b".\r\n")
+    await failpoints.flushed("last-byte", lambda: _unwritten(relay))
     return await relay.protocol.read_response(timeout=seconds)
+
+
+def _unwritten(relay: aiosmtplib.SMTP) -> int:
+    transport = relay.protocol.transport if relay.protocol else None
+    return transport.get_write_buffer_size() if isinstance(transport, asyncio.WriteTransport) else 0
 
 
 def _line(phase: str, answer: SMTPResponse) -> str:

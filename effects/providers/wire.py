@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
+from effects import failpoints
 from effects.providers.base import Lost, NotSent
 from effects.providers.outbound import addresses_of
 from effects.providers.responses import ResponseReader
@@ -62,8 +63,9 @@ class Wire:
         """
         ends = time.monotonic() + seconds
         connection = self._kept() or await self._dialled(min(CONNECT_SECONDS, seconds))
-        now = time.monotonic()
         try:
+            failpoints.reach("first-byte")
+            now = time.monotonic()
             if now > not_after or now >= ends:
                 raise NotSent("the connection came too late; nothing was written")
             start = f"{method} {path} HTTP/1.1\r\n".encode("ascii")
@@ -130,6 +132,7 @@ class Connection(asyncio.Protocol):
         timer = loop.call_later(seconds, self._lose, f"no whole response within {seconds:.3g} s")
         self._transport.write(request)
         try:
+            await failpoints.flushed("last-byte", self._transport.get_write_buffer_size)
             return await self._response
         finally:
             timer.cancel()

@@ -50,19 +50,16 @@ def reserve(place: Workplace, channel: Channel, claims: Sequence[Claim], *, dead
     return place.run(work())
 
 
-class Rows:
+def rows(claims: Sequence[Claim]) -> Source:
     """A source that offers these claims in order."""
+    left = list(claims)
 
-    def __init__(self, claims: Sequence[Claim]) -> None:
-        self._claims, self._at = claims, 0
-
-    async def take(self, most: int) -> Sequence[Claim]:
-        taken = self._claims[self._at : self._at + most]
-        self._at += len(taken)
+    async def source(most: int) -> list[Claim]:
+        taken = left[:most]
+        del left[:most]
         return taken
 
-    def give_back(self, count: int) -> None:
-        self._at -= count
+    return source
 
 
 def send(
@@ -75,7 +72,7 @@ def send(
     deadline: float = 60,
 ) -> int:
     """Send these claims over this channel, as a worker does; returns how many were reserved."""
-    source = Rows(claims) if isinstance(claims, Sequence) else claims
+    source = rows(claims) if isinstance(claims, Sequence) else claims
 
     async def work() -> int:
         async with place.pens() as pen:

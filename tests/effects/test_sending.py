@@ -11,7 +11,7 @@ from effects.models import Channel, Effect, Event, KeptReply, Pause
 from effects.verdicts import Reply, ReplyKind
 from effects.workplace import Workplace
 from tests import world
-from tests.effects.pens import Rows, a_claim, claims_to, outside, send, state_of
+from tests.effects.pens import a_claim, claims_to, outside, send, state_of
 from tests.fakes import (
     Behaviour,
     FakeHttp,
@@ -312,15 +312,14 @@ def test_calls_in_flight_are_written_down_when_the_source_breaks(workplace: Work
         channel = a_channel_to(provider)
         given: list[int] = []
 
-        class Breaking(Rows):
-            async def take(self, most: int) -> Sequence[Claim]:
-                if given:
-                    raise RuntimeError("the source broke")
-                given.append(1)
-                return await super().take(most)
+        async def breaking(most: int) -> Sequence[Claim]:
+            if given:
+                raise RuntimeError("the source broke")
+            given.append(1)
+            return claims_to("ada", "bo")
 
         with pytest.raises(RuntimeError, match="the source broke"):
-            send(workplace, channel, Breaking(claims_to("ada", "bo")))
+            send(workplace, channel, breaking)
     assert set(Effect.objects.values_list("state", flat=True)) == {"done"}
 
 
