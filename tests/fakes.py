@@ -6,6 +6,8 @@ ledger is held against.
 
 import asyncio
 import json
+import socket
+import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -188,6 +190,7 @@ class MailBehaviour:
     dot: int = 250
     drops: str = ""  # rcpt, data, dot
     hangs_after_dot: bool = False
+    resets_after_dot: bool = False
     hangs_up_after_no: bool = False
 
 
@@ -236,6 +239,11 @@ class FakeRelay(Server):
                     self.before_answer(to, message, behaviour.dot == 250)
                     if behaviour.hangs_after_dot:
                         await asyncio.sleep(3600)
+                    if behaviour.resets_after_dot:
+                        line = struct.pack("ii", 1, 0)  # no lingering: closing is a reset
+                        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, line)
+                        writer.transport.abort()
+                        return
                     if behaviour.drops == "dot":
                         return
                     say(behaviour.dot, f"2.0.0 Ok: queued as Q{len(self.messages)}")

@@ -128,12 +128,18 @@ def test_a_bad_load_leaves_the_rows_of_the_good_one_before():
 
 
 @pytest.mark.parametrize("subject", ["Hello\r\nBcc: all@example.com", "Hello\nyou", "Hello\ryou", "Hello\0you"])
-def test_a_line_break_in_a_subject_is_refused_and_names_the_row(subject):
+def test_r_15_a_line_break_in_a_subject_is_refused_and_names_the_row(subject):
+    """Nothing of that load is kept; the same rows without that one come in."""
+    draft = a_draft()
     lines = [json.dumps({"target": f"c{n}@example.com", "text": "Dear you."}) for n in range(1, 6)]
     lines[1] = json.dumps({"target": "c2@example.com", "subject": subject, "text": "Dear you."})
-    ((line, field, error),) = said(a_draft(), read_ndjson(["\n".join(lines).encode()]))
+    ((line, field, error),) = said(draft, read_ndjson(["\n".join(lines).encode()]))
     assert (line, field) == (2, "subject")
     assert "one line" in error
+    assert rows_of(draft) == []
+    del lines[1]
+    plans.load(draft, read_ndjson(["\n".join(lines).encode()]), token=draft.token)
+    assert [row.target for row in rows_of(draft)] == [f"c{n}@example.com" for n in (1, 3, 4, 5)]
 
 
 @pytest.mark.parametrize("amount", ["19.99", "1e2", "true", '"1999"', '"19.99"', "NaN", "1.0", "9223372036854775808", "[]"])

@@ -15,11 +15,13 @@ def committed(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -
     """The test database, open to every process until the module ends; no message leaves."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         from approvals import tasks
+        from tests.crashes import hands
 
         patch.setattr(tasks.look_at, "delay", lambda chunk_id: None)
         patch.setenv("DATABASE_URL", address())
         forkserver.ensure_running()
         yield
+        hands.end_all()
         call_command("flush", verbosity=0, interactive=False)
 
 

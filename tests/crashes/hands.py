@@ -37,6 +37,15 @@ OPEN = """
 """
 
 
+_started: list[ForkServerProcess] = []
+
+
+def end_all() -> None:
+    """End every hand that a failing test left behind, stopped ones too."""
+    while _started:
+        _started.pop().kill()
+
+
 class Hand:
     """One process at work: `Hand("work", plan, channel, chunks, failpoints="kept:kill")`."""
 
@@ -46,6 +55,7 @@ class Hand:
             target=_work, args=(task, plan, channel, chunks, failpoints, say), daemon=True
         )
         self._process.start()
+        _started.append(self._process)
         say.close()
 
     @property

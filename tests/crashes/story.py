@@ -59,7 +59,7 @@ class Journal:
         self._note(content, key, int(epoch), accepted, receipt, said.encode())
 
     def _note(self, content: Content, key: str, epoch: int, accepted: bool, receipt: str, answer: bytes) -> None:
-        at, claims = datetime.now(UTC), self._claims(key, epoch)
+        at, claims = datetime.now(UTC), [attempt for (attempt,) in self.ask(CLAIM, key, epoch)]
         self.posts.append(
             Post(
                 content.to,
@@ -75,12 +75,13 @@ class Journal:
             )
         )
 
-    def _claims(self, key: str, epoch: int) -> list[int]:
+    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What another process sees at this moment; for the provider's thread only."""
         if self._outside is None:
             parameters = connections["default"].get_connection_params()
             address = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
             self._outside = psycopg.connect(**address, autocommit=True)
-        return [attempt for (attempt,) in self._outside.execute(CLAIM, (key, epoch)).fetchall()]
+        return self._outside.execute(query, values).fetchall()
 
 
 def an_approved_plan(channel: Channel, *, rows: int, event: str) -> Plan:

@@ -11,8 +11,9 @@ from approvals.coverage import counts
 from approvals.models import Plan
 from effects.models import Effect
 from tests import world
-from tests.crashes.hands import Hand
-from tests.crashes.story import Journal, an_approved_plan, chunks_of
+from tests.crashes.hands import START_WITHIN, Hand
+from tests.crashes.invariants import broken
+from tests.crashes.story import Journal, an_approved_plan, chunks_of, facts_of
 from tests.fakes import FakeHttp, accepts_slowly
 
 pytestmark = [pytest.mark.crashes, pytest.mark.django_db(transaction=True)]
@@ -68,3 +69,62 @@ def test_r_07_a_stop_holds_what_is_already_queued(
     assert row <= len(journal.posts) < 100
     figures = counts(plan)
     assert (figures["done"], figures["waiting"]) == (len(journal.posts), 100 - len(journal.posts))
+
+
+def test_r_02_many_tasks_look_at_the_same_rows(provider: FakeHttp, journal: Journal) -> None:
+    plan = a_plan(provider, 10)
+    for hand in [at_work(plan) for _ in range(20)]:
+        assert hand.end() == (0, [])
+    assert [provider.calls[row.target] for row in world.rows_of(plan)] == [1] * 10
+    assert broken(facts_of(plan, journal.posts), calm=True) == []
+
+
+def test_r_01_a_row_that_kills_its_worker_each_time(provider: FakeHttp, journal: Journal) -> None:
+    """It is tried once, then a person has it; the rows beside it go out; nothing dies over and over."""
+    plan = a_plan(provider, 10, lookup_url="")
+    deaths = 0
+    while (ended := at_work(plan, "calling=case-5@example.com:kill", task="recover").end())[0] != 0:
+        deaths += 1
+        assert deaths <= 3, ended
+    facts = facts_of(plan, journal.posts)
+    assert deaths == 1
+    assert broken(facts) == []
+    [poison] = [row for row in facts.attempts if row.target == "case-5@example.com"]
+    assert (poison.state, poison.id in facts.desk, provider.calls[poison.target]) == ("unknown", True, 0)
+    assert counts(plan)["done"] >= 8, "one other call was under way at most"
+
+
+@pytest.mark.parametrize("point", ["reserved", "calling", "first-byte"])
+def test_a_worker_stopped_for_longer_than_its_claim_lives_does_not_send_when_it_wakes(
+    provider: FakeHttp, journal: Journal, point: str
+) -> None:
+    """What it finds on waking is too old: nothing leaves, and the rows are sent by somebody else, once."""
+    plan = a_plan(provider, 2)
+    hand = at_work(plan, f"{point}:stop")
+    assert hand.stopped()
+    assert Effect.objects.filter(state="pending").count() == 2
+    time.sleep(START_WITHIN + 0.3)
+    hand.wake()
+    hand.end()
+    assert not provider.calls
+    assert set(Effect.objects.values_list("state", "kept_reply__kind")) == {("failed", "not sent")}
+    at_work(plan, task="recover").end()
+    assert provider.deliveries == {"case-1@example.com": 1, "case-2@example.com": 1}
+    assert broken(facts_of(plan, journal.posts)) == []
+    assert counts(plan)["done"] == 2
+
+
+def test_a_restarted_worker_on_the_same_host_is_another_worker(provider: FakeHttp, journal: Journal) -> None:
+    """It does not own what the dead one had: neither its chunk before the lease ends, nor its rows."""
+    plan = a_plan(provider, 4)
+    at_work(plan, "reserved:kill").end()
+    [dead] = set(Effect.objects.values_list("worker", flat=True))
+    at_work(plan).end()
+    assert Effect.objects.count() == 2, "the chunk is still leased to the dead one"
+    assert plan.chunks.get().leased_by == dead
+    at_work(plan, task="recover").end()
+    workers = set(Effect.objects.values_list("worker", flat=True))
+    assert len(workers) == 2
+    assert len({worker.split(":")[0] for worker in workers}) == 1
+    assert set(Effect.objects.filter(worker=dead).values_list("state", flat=True)) == {"unknown"}
+    assert broken(facts_of(plan, journal.posts)) == []

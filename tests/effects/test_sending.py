@@ -8,6 +8,7 @@ from effects import ledger
 from effects.content import Content
 from effects.ledger import Claim
 from effects.models import Channel, Effect, Event, KeptReply, Pause
+from effects.sweeping import sweep
 from effects.verdicts import Reply, ReplyKind
 from effects.workplace import Workplace
 from tests import world
@@ -203,6 +204,24 @@ def test_never_more_than_a_window_is_reserved_and_unsettled(workplace: Workplace
         assert sum(provider.deliveries.values()) == sent == 60
     assert max(high_water) <= window
     assert set(Effect.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_br_09_no_client_of_ours_tries_again_by_itself(workplace: Workplace) -> None:
+    """The provider files it, answers 503 to three calls for this target and 200 to a fourth: it hears of one."""
+    with FakeHttp(otherwise=answers(503, accepted=True, headers="Retry-After: 0\r\n")) as provider:
+
+        def relents(body: object) -> None:
+            if provider.calls["ada@example.com"] == 3:
+                provider.otherwise = accepts()
+
+        provider.before_answer = relents
+        channel = a_channel_to(provider, lookup_url="")
+        send(workplace, channel, claims_to("ada"))
+        send(workplace, channel, claims_to("ada"))
+        workplace.run(sweep(workplace))
+        assert provider.calls == {"ada@example.com": 1}
+    effect = Effect.objects.get()
+    assert (effect.state, effect.retry_at) == ("unknown", None)
 
 
 def test_sending_the_same_rows_again_sends_nothing(workplace: Workplace) -> None:

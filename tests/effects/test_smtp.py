@@ -7,12 +7,13 @@ from urllib.parse import unquote
 import pytest
 
 from audit.chain import Actor
-from effects import channels
+from effects import channels, rulings
 from effects.content import Content
 from effects.errors import BadChannel
 from effects.ledger import Claim
 from effects.models import Channel, Effect
 from effects.providers.letters import message_id
+from effects.states import State
 from effects.sweeping import sweep
 from effects.workplace import Workplace
 from tests import world
@@ -43,7 +44,7 @@ def a_channel_to(relay: FakeRelay, **settings: object) -> Channel:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_each_phase_means_one_state(workplace: Workplace, name: str) -> None:
-    """BR-08, R-14: before 354 nothing was accepted; after the final dot a missing answer proves nothing."""
+    """R-14: before 354 nothing was accepted; after the final dot a missing answer proves nothing."""
     behaviour, state, delivered, transient = TABLE[name]
     with FakeRelay() as relay:
         relay.behaviours["ada@example.com"] = behaviour
@@ -53,6 +54,33 @@ def test_each_phase_means_one_state(workplace: Workplace, name: str) -> None:
     effect = Effect.objects.get(target="ada@example.com")
     assert (effect.state, effect.retry_at is not None) == (state, transient)
     assert Effect.objects.get(target="bo@example.com").state == "done", "neighbours keep flowing"
+
+
+LOST = {
+    "waits": MailBehaviour(hangs_after_dot=True),
+    "resets": MailBehaviour(resets_after_dot=True),
+    "closes": MailBehaviour(drops="dot"),
+}
+
+
+@pytest.mark.parametrize("to", ["done", "failed"])
+@pytest.mark.parametrize("how", LOST)
+def test_br_08_the_reply_to_the_final_dot_is_lost(workplace: Workplace, how: str, to: str) -> None:
+    """One letter, whoever tries again; the conversation is kept; only a person's "not delivered" frees the key."""
+    with FakeRelay() as relay:
+        relay.behaviours["ada@example.com"] = LOST[how]
+        channel = a_channel_to(relay)
+        send(workplace, channel, claims_to("ada"))
+        relay.behaviours.clear()
+        effect = Effect.objects.get()
+        assert (effect.state, effect.reply.kind, effect.retry_at) == ("unknown", "lost", None)
+        phases = [line.split(" ")[0] for line in bytes(effect.reply.raw).decode().splitlines()]
+        assert phases == ["mail", "rcpt", "data"], "all that the relay said is kept"
+        assert send(workplace, channel, claims_to("ada")) == 0
+        workplace.run(sweep(workplace))
+        assert relay.deliveries["ada@example.com"] == 1
+        rulings.resolve(effect, to=State(to), by=world.acting(world.dana()), reason="asked", evidence="a call", seen="unknown")
+        assert send(workplace, channel, claims_to("ada")) == (to == "failed")
 
 
 def test_the_queue_id_is_the_receipt_and_the_conversation_is_kept(workplace: Workplace) -> None:
