@@ -23,7 +23,8 @@ type ActingAs = Callable[[str], AbstractContextManager[None]]
 
 @pytest.fixture(scope="session")
 def roles(django_db_setup: None, django_db_blocker: Any) -> dict[str, str]:
-    """The names of the roles, made by the command that everybody uses."""
+    """The names of the roles, made by the command that everybody uses. Never on a database that is not the tests' own."""
+    assert connection.settings_dict["NAME"].startswith("test_"), "mark these tests with django_db"
     given = {f"SIGNOFF_{role.upper()}_PASSWORD": password for role, password in PASSWORDS.items()}
     with django_db_blocker.unblock(), override_settings(**given):
         call_command("roles", stdout=StringIO())

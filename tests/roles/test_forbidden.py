@@ -20,6 +20,7 @@ from effects.states import State
 from tests import world
 from tests.roles.conftest import logged_in
 
+pytestmark = pytest.mark.django_db
 LEDGER = (
     "effects_effect",
     "effects_keptreply",

@@ -15,6 +15,7 @@ from django.test import Client
 from config.roles import WEB, WORKER
 from tests.roles.conftest import PASSWORDS, ActingAs
 
+pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {
     "web": ["-c", "import config.wsgi; print('it serves')"],
