@@ -27,8 +27,8 @@ def excess(role: str) -> str:
     powers = (
         (superuser, "is a superuser"),
         (bypasses, "may bypass row security"),
-        (makes_roles, "may create roles"),
         (owns, "owns tables, or is a member of the role that does"),
+        (makes_roles, "may create roles"),
         (role == WORKER and decides, "may approve plans, which is for the web process alone"),
         (role == WEB and reserves, "may reserve effects, which is for workers alone"),
     )
