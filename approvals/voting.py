@@ -91,7 +91,8 @@ def exclude(plan: Plan, *, by: Human, positions: Iterable[int], reason: str) -> 
 
 def _open(plan: Plan, *, by: Human, digest: str | None) -> Plan:
     """The plan, locked, if it can still be decided on by this person and is what they were shown."""
-    current = Plan.objects.select_for_update().select_related("channel").get(pk=plan.pk, workspace_id=by.workspace_id)
+    locked = Plan.objects.select_for_update(of=("self",)).select_related("channel")
+    current = locked.get(pk=plan.pk, workspace_id=by.workspace_id)
     if not by.may(Act.DECIDE):
         raise Refused("Your role does not decide on plans.")
     if current.state != PlanState.PROPOSED:

@@ -6,17 +6,42 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from config.roles import WEB
+from config.standing import excess
+
+# Every trigger of the three schema.sql files.
 GUARDS = (
     "effect_is_born_pending",
+    "effects_belong_to_their_channel",
     "effect_follows_the_arrows",
+    "human_pen_only_rules",
+    "machine_pen_never_rules",
+    "channel_stays_where_it_is",
     "effect_keeps_its_identity",
     "final_effect_never_changes",
     "effect_leaves_a_trail",
+    "epoch_supersedes_a_done_effect",
     "effect_is_never_deleted",
-    "entry_is_written_once",
+    "channel_is_never_deleted",
+    "reply_is_written_once",
+    "event_is_written_once",
+    "look_up_is_written_once",
+    "epoch_is_written_once",
+    "effects_are_never_truncated",
+    "replies_are_never_truncated",
+    "events_are_never_truncated",
+    "look_ups_are_never_truncated",
+    "epochs_are_never_truncated",
     "plan_follows_its_arrows",
+    "machine_only_expires_plans",
     "row_stays_as_proposed",
+    "rows_come_into_a_draft",
     "decision_has_four_eyes",
+    "plans_are_never_truncated",
+    "rows_are_never_truncated",
+    "decisions_are_never_truncated",
+    "entry_is_written_once",
+    "entries_are_never_truncated",
 )
 
 
@@ -58,8 +83,12 @@ def _migrations() -> str:
 
 
 def _guards() -> str:
-    """The triggers that keep the rules must be there and switched on."""
+    """The triggers that keep the rules must be there and switched on, and our own role unable to undo them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'")
         missing = sorted(set(GUARDS) - {name for (name,) in cursor.fetchall()})
-    return f"missing: {', '.join(missing)}" if missing else "ready"
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    if not settings.SIGNOFF_OWNER_MAY_SERVE and (too_much := excess(WEB)):
+        return too_much
+    return "ready"

@@ -32,12 +32,17 @@ DATABASE_URL = _required("DATABASE_URL", "postgresql://user:password@host:port/n
 REDIS_URL = _required("REDIS_URL", "redis://:password@host:port/0")
 SIGNOFF_ENCRYPTION_KEYS = [key for key in os.environ.get("SIGNOFF_ENCRYPTION_KEYS", "").split(",") if key]
 SIGNOFF_DATA_DIR = Path(os.environ.get("SIGNOFF_DATA_DIR", BASE_DIR / ".signoff"))
+# For `manage.py roles` alone: the passwords of the database roles that web and worker log in as, where they are not to be made up.
+SIGNOFF_WEB_PASSWORD = os.environ.get("SIGNOFF_WEB_PASSWORD", "")
+SIGNOFF_WORKER_PASSWORD = os.environ.get("SIGNOFF_WORKER_PASSWORD", "")
 # With DEBUG=1 a channel may reach a provider on loopback (the demo mailbox); never in production.
 SIGNOFF_LOOPBACK_PROVIDERS = DEBUG
 # Where a test kills or stops a worker (effects/failpoints.py).
 SIGNOFF_FAILPOINTS = os.environ.get("SIGNOFF_FAILPOINTS", "")
 if SIGNOFF_FAILPOINTS and not DEBUG:
     raise ImproperlyConfigured("SIGNOFF_FAILPOINTS is set: it makes workers die on purpose, for tests. Unset it.")
+# And web and worker may log in to PostgreSQL as the owner of the tables; in production they refuse to start as such.
+SIGNOFF_OWNER_MAY_SERVE = DEBUG
 
 LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 if DEBUG and not set(ALLOWED_HOSTS) <= LOCAL_NAMES:
@@ -52,6 +57,7 @@ if not SIGNOFF_ENCRYPTION_KEYS:
 # --- applications ------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
+    "config",
     "runs",
     "approvals",
     "effects",

@@ -2,7 +2,7 @@
 
 with Stack(data_dir, port=8000) as stack:
     stack.services()
-    stack.run("manage.py", "migrate")
+    stack.migrate()
     stack.start("web")
     stack.wait_for_web()
     stack.kill("worker")      # SIGKILL to the whole process group
@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from config import roles
 from config.embedded import Child, Home, Refusal, Services, is_free
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -49,7 +50,10 @@ def _port(text: str) -> int:
 
 
 class Stack:
-    """The processes of one data folder; `environment` is what every one of them is started with."""
+    """The processes of one data folder; `environment` is what every one of them is started with.
+
+    Its DATABASE_URL is the owner's, for commands; after `migrate`, web, worker and beat get those of their own roles.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,8 @@ class Stack:
         self.home = Home.open(data_dir, servers=postgres or valkey, say=say)
         self.embedded = Services(self.home, postgres=postgres, valkey=valkey, keep_home=True)
         self.commands = procfile()
+        self.addresses: dict[str, str] = {}  # process -> DATABASE_URL, where it is not the owner's
+        self.say = say
         self.children: dict[str, Child] = {}
         self.environment = given | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{given.get('PATH', os.defpath)}",
@@ -92,7 +98,26 @@ class Stack:
         if not is_free(self.port):
             raise Refusal(f"Port {self.port} is already in use: choose another one, as in `make up PORT=8001`.")
 
-    def run(self, *arguments: str, name: str | None = None) -> str:
+    def migrate(self) -> None:
+        """Bring the tables up to date as their owner, and the roles that web, worker and beat log in as from here on."""
+        self.run("manage.py", "migrate", "--no-input", name="migrate")
+        passwords = {role: self.home.secret(f"postgres-{role}-password") for role in (roles.WEB, roles.WORKER)}
+        given = {f"SIGNOFF_{role.upper()}_PASSWORD": password for role, password in passwords.items()}
+        try:
+            self.run("manage.py", "roles", name="roles", environment=given)
+        except Refusal as refusal:
+            if self.embedded.postgres or self.environment["DEBUG"] != "1":
+                raise
+            self.say(f"{refusal} Until then web and worker log in as the owner, which only DEBUG=1 allows.")
+            return
+        url = self.environment["DATABASE_URL"]
+        self.addresses = {name: roles.address_of(url, role, passwords[role]) for name, role in roles.PROCESSES.items()}
+
+    def environment_of(self, name: str) -> dict[str, str]:
+        """What the process called `name` is started with."""
+        return self.environment | ({"DATABASE_URL": self.addresses[name]} if name in self.addresses else {})
+
+    def run(self, *arguments: str, name: str | None = None, environment: Mapping[str, str] | None = None) -> str:
         """Run Python with these arguments to its end; gives what it wrote, refuses when it fails."""
         log = self.home.log / f"{name or Path(arguments[-1]).stem}.log"
         done = subprocess.run(
@@ -102,7 +127,7 @@ class Stack:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=BASE_DIR,
-            env=self.environment,
+            env=self.environment | dict(environment or {}),
             check=False,
             start_new_session=True,
         )
@@ -135,7 +160,7 @@ class Stack:
                 ["/bin/sh", "-c", f"exec {self.commands[name]}"],
                 log=self.home.log / f"{name}.log",
                 folder=BASE_DIR,
-                environment=self.environment,
+                environment=self.environment_of(name),
             )
         return child
 

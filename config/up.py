@@ -61,8 +61,8 @@ def _start(stack: Stack) -> None:
     stack.claim_port()
     with _step("PostgreSQL and Redis"):
         stack.services()
-    with _step("Database tables"):
-        stack.run("manage.py", "migrate", "--no-input", name="migrate")
+    with _step("Database tables and roles"):
+        stack.migrate()
     with _step("Demo mailbox"):
         mailbox = stack.mailbox()
     with _step("Demo workspace"):

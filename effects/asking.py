@@ -1,4 +1,4 @@
-"""Ask a provider now, at a person's word, whether an effect exists. A hit settles the row; a miss is noted as evidence."""
+"""Ask a provider now, at a person's word, whether an effect exists. A hit settles an unknown row; any answer is noted as evidence."""
 
 import asyncio
 
@@ -23,7 +23,10 @@ def can_ask(channel: Channel) -> bool:
 
 
 def ask_now(effect: Effect, *, by: Human) -> LookUp:
-    """One look-up; the row becomes done when it is found. Raises Refused when the row is not open or nobody can be asked."""
+    """One look-up; an unknown row becomes done when it is found, a pending one is left to the worker or the sweeper.
+
+    Raises LostRace when the row is not open, Refused when nobody can be asked.
+    """
     if effect.workspace_id != by.workspace_id or not by.may(Act.RESOLVE):
         raise Refused(f"Your role may not {Act.RESOLVE.value}.")
     if effect.state not in (State.PENDING, State.UNKNOWN):
@@ -44,7 +47,7 @@ def ask_now(effect: Effect, *, by: Human) -> LookUp:
             after={"answer": sighting.answer.value, "receipt": sighting.receipt},
         )
         if sighting.answer is Answer.FOUND:
-            rulings.prove(effect, receipt=sighting.receipt, by=by)  # if somebody was first, the answer stays as evidence
+            rulings.prove(effect, found=noted, by=by)  # if somebody was first, the answer stays as evidence
     return noted
 
 

@@ -13,7 +13,7 @@ from accounts.roles import Act
 from audit import chain
 from effects.actors import Human
 from effects.errors import LostRace, Refused
-from effects.models import Effect, Epoch
+from effects.models import Effect, Epoch, LookUp
 from effects.states import State, ways_out
 
 RESOLUTIONS = ways_out(State.UNKNOWN)  # done, failed, stranded, revoked: arrows f to i
@@ -43,11 +43,16 @@ def resolve(
     )  # fmt: skip
 
 
-def prove(effect: Effect, *, receipt: str, by: Human) -> bool:
-    """Arrows b and f by a look-up that a person asked for, in their transaction. False when the row had left the state it was seen in."""
-    seen = Effect.objects.filter(pk=effect.pk, workspace_id=by.workspace_id, state=effect.state)
-    values = {"state": State.DONE, "receipt": receipt, "reason": "found by look-up", "settled_by": by.actor.name}
-    return seen.update(**values, settled_at=Now(), look_up_at=None) == 1
+def prove(effect: Effect, *, found: LookUp, by: Human) -> bool:
+    """Arrow f by a look-up that a person asked for, in their transaction: their ruling, with the answer as its evidence.
+
+    False when the row is not unknown (any more); a pending row is left to the machine.
+    """
+    moved = Effect.objects.filter(pk=effect.pk, workspace_id=by.workspace_id, state=State.UNKNOWN).update(
+        state=State.DONE, receipt=found.receipt, reason="found by look-up", evidence=f"look-up {found.pk}: {found.receipt}",
+        settled_by=by.actor.name, settled_at=Now(), ruled=True, look_up_at=None,
+    )  # fmt: skip
+    return moved == 1
 
 
 @transaction.atomic(durable=True)

@@ -27,6 +27,7 @@ def pytest_load_initial_conftests() -> None:
     os.environ.setdefault("ALLOWED_HOSTS", "localhost,127.0.0.1")
     os.environ.setdefault("SECRET_KEY", secrets.token_hex(32))
     os.environ.setdefault("SIGNOFF_ENCRYPTION_KEYS", base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
+    os.environ.setdefault("PGOPTIONS", "-c signoff.may_truncate=on")  # between tests the tables are emptied
     postgres, valkey = not os.environ.get("DATABASE_URL"), not os.environ.get("REDIS_URL")
     if postgres or valkey:
         _start(postgres=postgres, valkey=valkey)

@@ -34,6 +34,13 @@ END $$;
 CREATE TRIGGER plan_follows_its_arrows BEFORE UPDATE ON approvals_plan
     FOR EACH ROW EXECUTE FUNCTION plan_follows_its_arrows();
 
+-- A machine (whoever may not decide) closes a plan that nobody decided on in time, and does nothing else to a plan.
+CREATE TRIGGER machine_only_expires_plans BEFORE UPDATE ON approvals_plan
+    FOR EACH ROW WHEN (
+        NOT coalesce(OLD.state = 'proposed' AND NEW.state = 'expired' AND OLD.expires_at <= now(), false)
+        AND NOT has_table_privilege('approvals_decision'::regclass, 'INSERT'))
+    EXECUTE FUNCTION refuse('is for people to decide on');
+
 -- Rows come only into a draft. Once proposed, a row never changes, but for its exclusion while the plan is in review.
 CREATE FUNCTION row_stays_as_proposed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -82,6 +89,14 @@ END $$;
 
 CREATE TRIGGER decision_has_four_eyes BEFORE INSERT OR UPDATE OR DELETE ON approvals_decision
     FOR EACH ROW EXECUTE FUNCTION decision_has_four_eyes();
+
+-- Plans, rows and decisions are not emptied, by whoever may: a session says so first, as a test run does between its tests.
+CREATE TRIGGER plans_are_never_truncated BEFORE TRUNCATE ON approvals_plan
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
+CREATE TRIGGER rows_are_never_truncated BEFORE TRUNCATE ON approvals_row
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
+CREATE TRIGGER decisions_are_never_truncated BEFORE TRUNCATE ON approvals_decision
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
 
 -- At most one approval closes a plan, however many people press at once.
 CREATE UNIQUE INDEX one_approval_per_plan ON approvals_decision (plan_id) WHERE kind = 'approved';

@@ -55,7 +55,7 @@ def main() -> int:
 
 def _story(stack: Stack) -> int:
     stack.services()
-    stack.run("manage.py", "migrate", "--no-input", name="migrate")
+    stack.migrate()
     mailbox = stack.mailbox(delay=0.2)
     stack.run("-m", "config.demo.world", "--rate", "40", name="world")
     for name in ("web", "worker", "beat"):

@@ -6,6 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import psycopg
+
 from config.embedded import programs
 from config.embedded.child import TICK, Child, clear_leftovers
 from config.embedded.home import Home
@@ -17,7 +19,7 @@ RECOVERY = 300.0  # seconds: replaying the log after a power failure takes its t
 
 
 class Postgres:
-    """One cluster with one database, `signoff`, owned by a role that is not a superuser."""
+    """One cluster with one database, `signoff`, owned by a role of that name: no superuser, but it may make databases and roles."""
 
     name = "PostgreSQL"
 
@@ -41,6 +43,7 @@ class Postgres:
             if self._is_ready():
                 password = self.home.secret("postgres-password")
                 self.url = f"postgresql://signoff:{password}@127.0.0.1:{port}/signoff"
+                self._let_owner_make_roles(port)
                 return
             if "Address already in use" not in self.child.said():
                 break
@@ -84,6 +87,12 @@ class Postgres:
             time.sleep(TICK)
         self.child.stop()
         return False
+
+    def _let_owner_make_roles(self, port: int) -> None:
+        """Those of web and worker (`manage.py roles`). A data folder of an earlier day was made without that."""
+        password = self.home.secret("postgres-superuser-password")
+        with psycopg.connect(f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres") as superuser:
+            superuser.execute("ALTER ROLE signoff CREATEROLE")
 
     def _pid_file(self) -> list[str]:
         try:

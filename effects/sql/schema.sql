@@ -1,20 +1,26 @@
 -- The ledger's rules, kept by the database whoever asks.
 -- Letters are the arrows of docs/ledger.md and effects/states.py; a test drives all thirty-six pairs through both.
 
--- Birth (arrow a): an effect is reserved as pending, and an epoch above 0 was opened by a person before.
+-- Two pens write here, and each is known by what its role may write (config/sql/roles.sql): the machine's reserves, the human's marks
+-- rulings. The owner of the tables may do both and is told by neither trigger; nothing else here depends on who asks.
+
+-- Birth (arrow a): an effect is reserved as pending, without evidence, and an epoch above 0 was opened by a person before.
 CREATE FUNCTION effect_is_born_pending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.state <> 'pending' THEN
         RAISE EXCEPTION 'an effect is born pending, not %', NEW.state USING ERRCODE = 'check_violation';
     END IF;
-    IF NOT EXISTS (SELECT FROM effects_epoch WHERE key = NEW.key AND epoch = NEW.epoch) THEN
+    IF NEW.evidence <> '' THEN
+        RAISE EXCEPTION 'an effect is born without evidence' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.epoch <> 0 AND NOT EXISTS (SELECT FROM effects_epoch WHERE key = NEW.key AND epoch = NEW.epoch) THEN
         RAISE EXCEPTION 'nobody opened epoch % of %', NEW.epoch, NEW.key USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
 END $$;
 
 CREATE TRIGGER effect_is_born_pending BEFORE INSERT ON effects_effect
-    FOR EACH ROW WHEN (NEW.state <> 'pending' OR NEW.epoch <> 0) EXECUTE FUNCTION effect_is_born_pending();
+    FOR EACH ROW WHEN (NEW.state <> 'pending' OR NEW.epoch <> 0 OR NEW.evidence <> '') EXECUTE FUNCTION effect_is_born_pending();
 
 -- Origin: every effect goes out by a channel of its own workspace. Looked at once a statement, however many rows it reserves; a
 -- foreign key would look, and lock, once a row. Channels stay, and stay where they are.
@@ -55,6 +61,22 @@ CREATE TRIGGER effect_follows_the_arrows BEFORE UPDATE OF state ON effects_effec
         ))
     EXECUTE FUNCTION refuse('may not go there: no arrow leads from its state to the new one');
 
+-- The human's pen leaves pending rows to the machine, and moves an open effect only as a ruling; calling it done takes evidence.
+CREATE TRIGGER human_pen_only_rules BEFORE UPDATE ON effects_effect
+    FOR EACH ROW WHEN (
+        (OLD.state = 'pending'
+         OR OLD.state IN ('unknown', 'stranded')
+            AND (NEW.state = OLD.state OR NOT NEW.ruled OR NEW.state = 'done' AND NEW.evidence = ''))
+        AND NOT has_column_privilege('effects_effect'::regclass, 'state', 'INSERT'))
+    EXECUTE FUNCTION refuse('is left to the machine: a person only rules on it once it is unknown or stranded');
+
+-- The machine's pen never takes the arrows of a person: g, i and j.
+CREATE TRIGGER machine_pen_never_rules BEFORE UPDATE OF state ON effects_effect
+    FOR EACH ROW WHEN (
+        (OLD.state || ' ' || NEW.state) IN ('unknown failed', 'unknown revoked', 'stranded revoked')
+        AND NOT has_column_privilege('effects_effect'::regclass, 'ruled', 'UPDATE'))
+    EXECUTE FUNCTION refuse('is for a person to rule on');
+
 CREATE TRIGGER channel_stays_where_it_is BEFORE UPDATE OF id, workspace_id ON effects_channel
     FOR EACH ROW WHEN ((OLD.id, OLD.workspace_id) IS DISTINCT FROM (NEW.id, NEW.workspace_id))
     EXECUTE FUNCTION refuse('belongs to its workspace for good');
@@ -82,8 +104,8 @@ END $$;
 CREATE TRIGGER final_effect_never_changes BEFORE UPDATE ON effects_effect
     FOR EACH ROW WHEN (OLD.state IN ('done', 'failed', 'revoked')) EXECUTE FUNCTION final_effect_never_changes();
 
--- The trail: every arrow taken leaves one event, whoever took it.
-CREATE FUNCTION effect_leaves_a_trail() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The trail: every arrow taken leaves one event, whoever took it. It is written as the owner: nobody else may write to the trail.
+CREATE FUNCTION effect_leaves_a_trail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO effects_event (effect_id, before, after, by, reason, evidence)
     VALUES (NEW.id, OLD.state, NEW.state, NEW.settled_by, NEW.reason, NEW.evidence);
@@ -127,3 +149,15 @@ CREATE TRIGGER look_up_is_written_once BEFORE UPDATE OR DELETE ON effects_lookup
     FOR EACH ROW EXECUTE FUNCTION written_once();
 CREATE TRIGGER epoch_is_written_once BEFORE UPDATE OR DELETE ON effects_epoch
     FOR EACH ROW EXECUTE FUNCTION written_once();
+
+-- Not emptied either, by whoever may: a session says so first, as a test run does between its tests.
+CREATE TRIGGER effects_are_never_truncated BEFORE TRUNCATE ON effects_effect
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
+CREATE TRIGGER replies_are_never_truncated BEFORE TRUNCATE ON effects_keptreply
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
+CREATE TRIGGER events_are_never_truncated BEFORE TRUNCATE ON effects_event
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
+CREATE TRIGGER look_ups_are_never_truncated BEFORE TRUNCATE ON effects_lookup
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();
+CREATE TRIGGER epochs_are_never_truncated BEFORE TRUNCATE ON effects_epoch
+    WHEN (current_setting('signoff.may_truncate', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION written_once();

@@ -17,6 +17,7 @@ from effects.doors import human_of
 from effects.errors import LostRace, Refused
 from effects.forms import EpochForm, ResolutionForm, RevocationForm
 from effects.models import Effect
+from effects.states import State
 from effects.story import ANSWERS
 from effects.views.effect import askable, card_of, effect_of, page
 
@@ -77,7 +78,8 @@ def look_up(request: Visit, pk: int) -> HttpResponse:
         proof = (
             f": {said.receipt}" if said.receipt else ". That is no proof; its log may lag." if said.answer == "absent" else "."
         )
-        return f"{ANSWERS.get(said.answer, said.answer)}{proof}"
+        settles = " The row settles by itself." if said.receipt and effect.state == State.PENDING else ""
+        return f"{ANSWERS.get(said.answer, said.answer)}{proof}{settles}"
 
     return _answer(request, effect, "asked", form, ask)
 

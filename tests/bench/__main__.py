@@ -168,7 +168,7 @@ class Bench:
         """A worker whose two processes have both worked before."""
         self.reset(delay_ms)
         if not hasattr(self, "worker") or self.worker.poll() is not None:
-            self.worker = self.spawn("-m", "tests.bench.workers")
+            self.worker = self.spawn("-m", "tests.bench.workers", **self.stack.environment_of("worker"))
         plan = self.product.proposed(1000)
         self.product.approve(plan)
         self.product.settled_at(plan)
@@ -231,7 +231,7 @@ def main() -> int:
     try:
         with Stack(folder, environment=clean, say=print) as stack:
             stack.services()
-            stack.run("manage.py", "migrate", "--no-input", name="migrate")
+            stack.migrate()
             report = _measure(stack, options)
     except Refusal as refusal:
         print(refusal, file=sys.stderr)

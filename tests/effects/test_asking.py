@@ -11,22 +11,33 @@ from tests.fakes import FakeHttp
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize(("state", "after"), [("unknown", "done"), ("pending", "done")])
-def test_a_hit_settles_the_row_and_a_second_ruling_by_then_is_not_overruled(state: str, after: str) -> None:
+def asked(state: str, *, filed: bool = True, times: int = 1) -> Effect:
+    """An effect in this state, about which Dana asked the provider."""
     with FakeHttp() as provider:
         channel = world.a_channel(settings=provider.settings | {"timeout": 1.0})
         effect = world.an_effect(state, channel=channel)
-        provider.filed[f"{effect.key}:0"] = "r-5"
-        stale = Effect.objects.get(pk=effect.pk)
-        ask_now(effect, by=world.acting(world.dana()))
-        ask_now(stale, by=world.acting(world.dana()))
-    effect.refresh_from_db()
-    assert (effect.state, effect.receipt, effect.look_ups.count(), effect.events.filter(after="done").count()) == (
-        after,
-        "r-5",
-        2,
-        1,
-    )
+        if filed:
+            provider.filed[f"{effect.key}:0"] = "r-5"
+        for stale in [Effect.objects.get(pk=effect.pk) for _ in range(times)]:
+            ask_now(stale, by=world.acting(world.dana()))
+    return Effect.objects.get(pk=effect.pk)
+
+
+def test_a_hit_settles_an_unknown_row_as_a_ruling_and_a_second_one_is_evidence_only() -> None:
+    effect = asked("unknown", times=2)
+    first, _ = effect.look_ups.order_by("id")
+    assert (effect.state, effect.receipt, effect.ruled, effect.evidence) == ("done", "r-5", True, f"look-up {first.pk}: r-5")
+    assert effect.events.filter(after="done").count() == 1
+
+
+def test_a_hit_on_a_pending_row_is_noted_and_the_row_is_left_to_the_machine() -> None:
+    effect = asked("pending")
+    assert (effect.state, effect.ruled, effect.look_ups.get().receipt) == ("pending", False, "r-5")
+
+
+def test_a_miss_settles_nothing() -> None:
+    effect = asked("unknown", filed=False)
+    assert (effect.state, effect.look_ups.get().answer) == ("unknown", "absent")
 
 
 def test_it_refuses_charlie() -> None:

@@ -93,6 +93,14 @@ def test_a_process_that_ended_is_reported_with_its_code_and_its_words(stack: Sta
     assert stack.dead() == {"teller": 3}
 
 
+def test_a_process_is_started_with_the_address_of_its_own_role(stack: Stack) -> None:
+    stack.commands["teller"] = 'sh -c "echo $DATABASE_URL"'
+    stack.addresses["teller"] = "postgresql://db_web:secret@named/db"
+    stack.start("teller")
+    assert until_it_says_something(stack, "teller") == stack.addresses["teller"]
+    assert stack.environment["DATABASE_URL"] == NAMED["DATABASE_URL"]
+
+
 def test_a_restart_is_a_new_process_and_a_start_of_a_running_one_is_not(stack: Stack) -> None:
     first = stack.start("sleeper")
     assert stack.start("sleeper").pid == first.pid

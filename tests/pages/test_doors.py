@@ -26,11 +26,15 @@ def test_every_page_of_a_workspace_has_a_door_that_names_one_act() -> None:
             assert isinstance(getattr(route.callback, "act", None), Act), path
 
 
-def address_of(path: str) -> str:
-    """The address of a route, with things that are there."""
-    plan = world.a_proposed_plan(2)
+def things() -> dict[str, int]:
+    """The number of one thing of each kind that has pages."""
     effect = world.an_effect("unknown", target="someone@example.com")
-    number = {"plans": plan.pk, "effects": effect.pk, "runs": world.a_run().pk}.get(path.split("/")[1], 1)
+    return {"plans": world.a_proposed_plan(2).pk, "effects": effect.pk, "runs": world.a_run().pk}
+
+
+def address_of(path: str, numbers: dict[str, int] | None = None) -> str:
+    """The address of a route, with things that are there."""
+    number = (numbers or things()).get(path.split("/")[1], 1)
     for part, value in (
         ("<slug:workspace>", "acme"), ("<int:pk>", number), ("<int:position>", 1), ("<slug:slug>", "letters"),
     ):  # fmt: skip
