@@ -231,10 +231,9 @@ async def overdue(pen: Connection, *, most: int) -> dict[int, list[int]]:
     return found
 
 
-async def take_sweep(pen: Connection, channel_id: int) -> bool:
-    """True when nobody else sweeps this channel; held by the connection until `leave_sweep`, or until it breaks."""
-    row = await (await pen.execute(SQL["take_sweep"], {"channel_id": channel_id})).fetchone()
-    return bool(row and row[0])
+async def take_sweep(pen: Connection, channel_id: int, *, seconds: float) -> bool:
+    """True when nobody else sweeps this channel; held until `leave_sweep`, for so many seconds at most."""
+    return (await pen.execute(SQL["take_sweep"], {"channel_id": channel_id, "seconds": seconds})).rowcount == 1
 
 
 async def leave_sweep(pen: Connection, channel_id: int) -> None:

@@ -23,6 +23,7 @@ class Channel(models.Model):
     settings = models.JSONField(default=dict)
     secrets = models.TextField(blank=True)
     next_slot = models.DateTimeField(db_default=Now())  # when the next call may start, where a rate is set
+    swept_until = models.DateTimeField(db_default=Now())  # until then its sweeper is left alone
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

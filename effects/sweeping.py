@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 MOST = 64  # rows of one channel in one sweep
 CHANNELS_AT_ONCE = 8
 AT_ONCE = 16  # look-ups in flight, for each channel
+UNDISTURBED = 15.0  # seconds for which a channel is left to one sweeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ async def sweep(workplace: Workplace, *, most: int = MOST) -> int:
 async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, channel_id: int, ids: list[int]) -> int:
     """The overdue rows of one channel; 0 when somebody else is at it. One channel's trouble is nobody else's."""
     async with turnstile, workplace.pens() as pen:
-        if not await ledger.take_sweep(await pen("sweeping"), channel_id):
+        if not await ledger.take_sweep(await pen("sweeping"), channel_id, seconds=UNDISTURBED):
             return 0
         rows = await _read(await pen("sweeping"), ids)
         try:

@@ -59,7 +59,7 @@ GRANT SELECT,
 GRANT SELECT, INSERT (effect_id, kind, raw, note) ON effects_keptreply TO {worker};
 GRANT INSERT (effect_id, by, answer, receipt, raw) ON effects_lookup TO {worker};
 GRANT SELECT, INSERT (workspace_id, subject, reason, started_by, until, lifted_by) ON effects_pause TO {worker};
-GRANT SELECT, UPDATE (next_slot) ON effects_channel TO {worker};
+GRANT SELECT, UPDATE (next_slot, swept_until) ON effects_channel TO {worker};
 GRANT SELECT ON effects_epoch TO {worker};
 
 -- Worker: dispatch (approvals/sql/dispatch.sql). It leases chunks, reads frozen rows, and closes plans that nobody decided on in time.

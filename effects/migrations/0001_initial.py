@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                 ('settings', models.JSONField(default=dict)),
                 ('secrets', models.TextField(blank=True)),
                 ('next_slot', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('swept_until', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='accounts.workspace')),
             ],

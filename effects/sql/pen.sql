@@ -52,11 +52,12 @@ FROM (
 ) AS ranked
 WHERE n <= %(most)s
 
--- take_sweep: one sweeper a channel, over all workers.
-SELECT pg_try_advisory_lock(hashtextextended('sweep ' || %(channel_id)s::text, 0))
+-- take_sweep: one sweeper a channel, over all workers; for a while only, since a stopped one says nothing. Two would ask twice, no worse.
+UPDATE effects_channel SET swept_until = now() + make_interval(secs => %(seconds)s)
+WHERE id = %(channel_id)s AND swept_until <= now()
 
 -- leave_sweep: and its end.
-SELECT pg_advisory_unlock(hashtextextended('sweep ' || %(channel_id)s::text, 0))
+UPDATE effects_channel SET swept_until = now() WHERE id = %(channel_id)s
 
 -- read: rows that nobody is working on, with the reply that was kept, if one was.
 SELECT e.id, e.state, e.channel_id, e.key, e.epoch, e.deadline, e.settled_at, k.kind, k.raw, k.note, now()

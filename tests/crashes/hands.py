@@ -50,6 +50,7 @@ class Hand:
     """One process at work: `Hand("work", plan, channel, chunks, failpoints="kept:kill")`."""
 
     def __init__(self, task: str, plan: int, channel: int, chunks: list[int], *, failpoints: str = "") -> None:
+        self._name = f"{task} of plan {plan} with {failpoints or 'no failpoint'}"
         self._said, say = fork.Pipe(duplex=False)
         self._process: ForkServerProcess = fork.Process(
             target=_work, args=(task, plan, channel, chunks, failpoints, say), daemon=True
@@ -81,7 +82,7 @@ class Hand:
         if self._process.exitcode is None:
             self._process.kill()
             self._process.join()
-            raise TimeoutError("a hand did not finish")
+            raise TimeoutError(f"the hand did not finish: {self._name}")
         try:
             return self._process.exitcode, self._said.recv()
         except EOFError:
@@ -107,6 +108,7 @@ def _make_haste(channel: int) -> None:
     """The waits of the product, shortened; and nothing of another story."""
     ledger.START_WITHIN, ledger.SLACK = START_WITHIN, SLACK
     dispatch.LEASE, dispatch.SOON, dispatch.SELDOM = LEASE, 0.3, 0.3
+    sweeping.UNDISTURBED = LEASE
     verdicts.BACK_OFF = 0.3
     ours = f"SELECT o.id, o.channel_id FROM ({ledger.SQL['overdue']}) o JOIN effects_effect e ON e.id = o.id AND e.channel_id = {channel}"
     ledger.SQL["overdue"] = ours

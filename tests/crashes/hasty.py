@@ -7,11 +7,12 @@ django.setup()
 
 from approvals import dispatch
 from config.celery import app
-from effects import ledger, verdicts
+from effects import ledger, sweeping, verdicts
 
 __all__ = ["app"]
 
 ledger.SLACK = 0.5
+sweeping.UNDISTURBED = 1.5
 dispatch.LEASE, dispatch.SOON, dispatch.SELDOM = 1.5, 0.3, 0.3
 dispatch.SQL["due"] = dispatch.SQL["due"].replace("interval '10 seconds'", "interval '1 second'")
 verdicts.BACK_OFF = 0.3

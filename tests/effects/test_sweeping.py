@@ -1,5 +1,6 @@
 """The sweeper speaks for rows whose worker no longer can; it asks, reads again, and never sends."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -168,7 +169,7 @@ def test_it_looks_at_a_bounded_number_of_rows_at_once(workplace: Workplace) -> N
 def test_a_channel_is_swept_by_one_sweeper_at_a_time(workplace: Workplace) -> None:
     async def while_another_is_at_it() -> int:
         async with workplace.pens() as pen:
-            assert await ledger.take_sweep(await pen("sweeping"), channel.pk)
+            assert await ledger.take_sweep(await pen("sweeping"), channel.pk, seconds=30)
             try:
                 return await sweep(workplace)
             finally:
@@ -181,6 +182,20 @@ def test_a_channel_is_swept_by_one_sweeper_at_a_time(workplace: Workplace) -> No
         assert provider.look_ups == 0
         assert swept(workplace) == 1
         assert provider.look_ups == 1
+
+
+def test_a_sweeper_that_stopped_is_not_waited_for(workplace: Workplace) -> None:
+    async def stop_in_the_middle() -> None:
+        async with workplace.pens() as pen:
+            assert await ledger.take_sweep(await pen("sweeping"), channel.pk, seconds=0.2)
+
+    with FakeHttp() as provider:
+        channel = a_channel_to(provider)
+        abandoned(workplace, channel, "ada")
+        workplace.run(stop_in_the_middle())
+        assert swept(workplace) == 0
+        time.sleep(0.25)
+        assert swept(workplace) == 1
 
 
 def test_one_channels_trouble_is_nobody_elses(workplace: Workplace) -> None:
