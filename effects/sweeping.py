@@ -9,8 +9,6 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import psycopg
-
 from effects import ledger
 from effects.channels import setting
 from effects.ledger import Connection
@@ -58,7 +56,7 @@ async def sweep(workplace: Workplace, *, most: int = MOST) -> int:
     for channel_id, of_channel in by_channel.items():
         try:
             await _sweep_channel(workplace, pen, await workplace.channel(channel_id), of_channel)
-        except psycopg.OperationalError:  # the database's trouble, not the channel's: the next sweep goes on from here
+        except ledger.GONE:  # the database's trouble, not the channel's: the next sweep goes on from here
             raise
         except Exception as error:  # one channel's trouble (a key rotated away, say) is nobody else's
             log.exception("channel %s could not be swept", channel_id)

@@ -61,6 +61,7 @@ HTTP: dict[str, tuple[range, range]] = {
     "last-byte:stop": (upto(1), two),
     "answered:stop": (upto(1), two),
     "keep:stop": (upto(2), upto(4)),
+    "keep:stop@2": (SAME, upto(4)),  # in the middle of a commit, with rows locked: that holds nobody up for long
     "kept:stop": (upto(2), upto(3)),
     "settle:stop": (upto(2), upto(3)),
     "settled:stop": (upto(2), upto(3)),
