@@ -183,7 +183,7 @@ def _kind(name: str) -> str:
 
 
 def _channel(cell: Cell, n: int, http: FakeHttp, relay: FakeRelay) -> Channel:
-    quick = {"timeout": 0.8, "settle_window": 0.0, "window": 4}
+    quick = {"timeout": 1.5, "settle_window": 0.0, "window": 4}
     if cell.provider == "mail":
         return world.a_channel(provider="smtp", slug=f"cell{n}", settings=relay.settings | quick | {"port": relay.port})
     lookup = {} if cell.provider == "asked" else {"lookup_url": ""}
