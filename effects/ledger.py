@@ -32,9 +32,11 @@ BY_KEY_ONLY = (
 
 START_WITHIN = 5.0  # seconds after its reservation in which a call may begin; an older claim is somebody else's business
 FIRST_LOOK = 2.0  # seconds until a provider that decides later is asked for the first time
+STANDSTILL = 15.0  # seconds that one transaction may take; a worker that stands still in the middle holds nobody up for longer
 SLACK = 3.0  # seconds for keeping the reply, before the sweeper may look
 
 Connection = psycopg.AsyncConnection[Any]
+GONE = (psycopg.OperationalError, psycopg.errors.TransactionTimeout)  # a connection is lost, in whatever way
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ async def connect() -> Connection:
     """A connection for the machine's pen: autocommit, durable commits, plans by key only."""
     parameters = connections["default"].get_connection_params()
     wanted = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
-    return await psycopg.AsyncConnection.connect(
+    pen = await psycopg.AsyncConnection.connect(
         **wanted,
         autocommit=True,
         application_name="signoff pen",
@@ -89,6 +91,9 @@ async def connect() -> Connection:
         keepalives_count=3,
         options=f"-c synchronous_commit=on {BY_KEY_ONLY}",
     )
+    if pen.info.server_version >= 170000:  # while a pipeline is open, no idle time-out counts
+        await pen.execute(f"SET transaction_timeout = '{STANDSTILL:g}s'")
+    return pen
 
 
 async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worker: str, deadline: float) -> list[Won]:

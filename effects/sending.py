@@ -11,8 +11,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-import psycopg
-
 from effects import failpoints, ledger
 from effects.ledger import Claim, Connection, Origin, Won
 from effects.providers.base import Delivery, Lost, NotSent, Provider
@@ -173,7 +171,7 @@ class Sending:
                     can_look_up=self.provider.can_look_up(),
                 )
                 return
-            except psycopg.OperationalError:
+            except ledger.GONE:
                 if patience is None:
                     raise
                 await asyncio.sleep(patience)

@@ -9,8 +9,6 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import psycopg
-
 from effects import ledger
 from effects.channels import setting
 from effects.ledger import Connection
@@ -71,7 +69,7 @@ async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, cha
         rows = await _read(await pen("sweeping"), ids)
         try:
             await _look_at(workplace, await pen("sweeping"), channel_id, rows)
-        except psycopg.OperationalError:  # the database's trouble, not the channel's: the next sweep goes on from here
+        except ledger.GONE:  # the database's trouble, not the channel's: the next sweep goes on from here
             raise
         except Exception as error:  # a key rotated away, say
             log.exception("channel %s could not be swept", channel_id)

@@ -106,7 +106,7 @@ def _work(task: str, plan: int, channel: int, chunks: list[int], armed: str, say
 
 def _make_haste(channel: int) -> None:
     """The waits of the product, shortened; and nothing of another story."""
-    ledger.START_WITHIN, ledger.SLACK = START_WITHIN, SLACK
+    ledger.START_WITHIN, ledger.SLACK, ledger.STANDSTILL = START_WITHIN, SLACK, 2.0
     dispatch.LEASE, dispatch.SOON, dispatch.SELDOM = LEASE, 0.3, 0.3
     sweeping.UNDISTURBED = LEASE
     verdicts.BACK_OFF = 0.3

@@ -61,6 +61,7 @@ HTTP: dict[str, tuple[range, range]] = {
     "last-byte:stop": (upto(1), two),
     "answered:stop": (upto(1), two),
     "keep:stop": (upto(2), upto(4)),
+    "keep:stop@2": (SAME, upto(4)),  # in the middle of a commit, with rows locked: that holds nobody up for long
     "kept:stop": (upto(2), upto(3)),
     "settle:stop": (upto(2), upto(3)),
     "settled:stop": (upto(2), upto(3)),
@@ -182,7 +183,7 @@ def _kind(name: str) -> str:
 
 
 def _channel(cell: Cell, n: int, http: FakeHttp, relay: FakeRelay) -> Channel:
-    quick = {"timeout": 0.8, "settle_window": 0.0, "window": 4}
+    quick = {"timeout": 1.5, "settle_window": 0.0, "window": 4}
     if cell.provider == "mail":
         return world.a_channel(provider="smtp", slug=f"cell{n}", settings=relay.settings | quick | {"port": relay.port})
     lookup = {} if cell.provider == "asked" else {"lookup_url": ""}

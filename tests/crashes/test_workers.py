@@ -40,7 +40,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     with Stack(folder, environment=environment, say=lambda line: None) as made:
         made.services()
         made.commands |= {
-            "worker": "celery -A tests.crashes.hasty worker --loglevel INFO --concurrency 2",
+            "worker": "celery -A tests.crashes.hasty worker --loglevel INFO --concurrency 2 --without-mingle --without-gossip",
             "beat": f"celery -A tests.crashes.hasty beat --loglevel INFO --pidfile= --schedule {folder}/schedule",
         }
         speak_to(made.environment["REDIS_URL"], monkeypatch)
@@ -76,7 +76,7 @@ def a_plan(provider: FakeHttp, rows: int, **settings: object) -> Plan:
     return an_approved_plan(world.a_channel(settings=provider.settings | quick | settings), rows=rows, event="case")
 
 
-def wait_for(what: Callable[[], Any], why: str, *, meanwhile: Callable[[], None] = lambda: None, seconds: float = 40) -> Any:
+def wait_for(what: Callable[[], Any], why: str, *, meanwhile: Callable[[], None] = lambda: None, seconds: float = 90) -> Any:
     ends = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < ends, f"waited in vain for {why}"
