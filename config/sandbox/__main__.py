@@ -1,4 +1,4 @@
-"""`python -m config.sandbox --http-port N --smtp-port N --journal FILE [--seed N] [--faults PERCENT]`."""
+"""`python -m config.sandbox --http-port N --smtp-port N --journal FILE [--seed N] [--faults PERCENT] [--delay SECONDS]`."""
 
 import argparse
 import asyncio
@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, required=True, help="JSON lines, appended to")
     parser.add_argument("--seed", type=int, default=0, help="which of the targets without a name misbehave, and how")
     parser.add_argument("--faults", type=float, default=0.0, help="how many of them do, in percent (0)")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer to a call (0)")
     options = parser.parse_args()
     try:
         asyncio.run(serve(options))
@@ -33,7 +34,7 @@ async def serve(options: argparse.Namespace) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    told = {"seed": options.seed, "faults": options.faults / 100}
+    told = {"seed": options.seed, "faults": options.faults / 100, "delay": options.delay}
     servers = [
         await http.Front(journal, **told).listen(options.http_port),
         await smtp.Front(journal, **told).listen(options.smtp_port),

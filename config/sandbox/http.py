@@ -46,11 +46,12 @@ class Request:
 
 @dataclass
 class Front:
-    """One sandbox over one journal; `seed` and `faults` are those of `behaviour_of`."""
+    """One sandbox over one journal; `seed` and `faults` are those of `behaviour_of`, `delay` comes before each answer to a call."""
 
     journal: Journal
     seed: int = 0
     faults: float = 0.0
+    delay: float = 0.0
 
     async def listen(self, port: int) -> asyncio.Server:
         """The listening server, on 127.0.0.1 only."""
@@ -99,8 +100,7 @@ class Front:
             behaviour = Behaviour(behaviour.name)
         record.answer = base64.b64encode(script.answer).decode()
         await self.journal.append(record)
-        if behaviour.slow:
-            await asyncio.sleep(SLOW)
+        await asyncio.sleep(self.delay + (SLOW if behaviour.slow else 0.0))
         return script
 
     def _repeated(self, key: str, mode: str) -> Script | None:

@@ -28,11 +28,12 @@ class HungUp(Exception):
 
 @dataclass
 class Front:
-    """One relay over one journal; `seed` and `faults` are those of `behaviour_of`."""
+    """One relay over one journal; `seed` and `faults` are those of `behaviour_of`, `delay` comes before each answer to the final dot."""
 
     journal: Journal
     seed: int = 0
     faults: float = 0.0
+    delay: float = 0.0
 
     async def listen(self, port: int) -> asyncio.Server:
         """The listening server, on 127.0.0.1 only."""
@@ -130,8 +131,7 @@ class Conversation:
             receipt = "2.0.0 taken"  # all there is to quote
         answer = f"250 {receipt}" if word == "no-receipt" else _said(word) if word else f"250 2.0.0 Ok: queued as {receipt}"
         await self.record(phase="dot", answer=answer, raw=raw, receipt=receipt)
-        if behaviour.slow:
-            await asyncio.sleep(SLOW)
+        await asyncio.sleep(self.front.delay + (SLOW if behaviour.slow else 0.0))
         if answer:
             await self.say(answer)
         self.target = ""

@@ -52,6 +52,15 @@ class Facts:
         return found
 
     @cached_property
+    def unmarked(self) -> dict[str, list[Call]]:
+        """Calls that ended before their letter was seen, by target."""
+        found: defaultdict[str, list[Call]] = defaultdict(list)
+        for call in self.history.calls:
+            if not call.marker:
+                found[call.target].append(call)
+        return found
+
+    @cached_property
     def of_effect(self) -> dict[int, list[Call]]:
         """Calls by the attempt that was the newest when they came."""
         found: defaultdict[int, list[Call]] = defaultdict(list)

@@ -180,3 +180,4 @@ class History:
     entries: list[Entry] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    desk: dict[int, int] = field(default_factory=dict)  # workspace: rows that its desk said to be unknown, at the end

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.checking import RULES, check, content_digest
+from tests.chaos.checking import RULES, check
 from tests.chaos.history import Call, Channel, Effect, Entry, Epoch, Fault, History, Kept, LookUp, Move, Pause, Plan, Row, Sample
+from tests.chaos.safety import content_digest
 
 WORKER, SWEEPER = "host:1:abc", "sweeper host:2:def"
 NAMES = ("ada", "accepted-500", "400", "bo")
@@ -81,6 +82,7 @@ def all_is_well() -> History:
         channels=[Channel(1, 1, "acme"), Channel(2, 2, "globex")],
         look_ups=[LookUp(4, 119.0, "found")],
         entries=[Entry("plan approved", "plan", 1, "human")],
+        desk={1: 1, 2: 0},
         samples=[Sample(110.0, 0, {1: "done", 4: "pending"}, {1: SHOWN})],
     )
 
@@ -167,6 +169,7 @@ VIOLATIONS: dict[str, tuple[str, Callable[[History], Any]]] = {
             changed(h, "calls", 0, filed=False),
         ),
     ),
+    "a desk that forgot a row": ("I19", lambda h: h.desk.update({1: 0})),
     "figures that do not add up": ("I20", lambda h: changed(h, "samples", 0, shown={1: SHOWN | {"unknown": 0}})),
     "done that shrank": (
         "I20",
@@ -195,6 +198,7 @@ def test_every_rule_has_a_violation_here() -> None:
 def test_a_person_who_ruled_that_it_did_not_happen_excuses_a_second_delivery() -> None:
     history = all_is_well()
     changed(history, "effects", 1, state="failed", ruled=True)
+    history.desk[1] = 0
     history.moves.append(Move(2, 110.0, "unknown", "failed", "dana"))
     history.entries.append(Entry("effect resolved as failed", "effect", 2, "human"))
     again(history, id=5, key="v1:accepted-500", target=target("accepted-500"), state="done", receipt="r-5", settled_at=132.0,
@@ -213,6 +217,7 @@ def test_a_late_reply_of_a_worker_that_woke_is_no_violation() -> None:
 def test_a_killed_worker_may_leave_an_ordinary_row_unknown_but_only_where_something_was_killed() -> None:
     history = all_is_well()
     changed(history, "effects", 3, state="unknown", receipt="")
+    history.desk[1] = 2
     changed(history, "moves", 3, after="unknown")
     history.look_ups.clear()
     assert {violation.invariant for violation in check(history)} == {"I18"}
