@@ -18,7 +18,7 @@ ACTS = {  # the nemesis's: how long each lasts, in seconds
     "repeat messages": 0.0, "kill provider": 1.0,
 }  # fmt: skip
 AGAIN = re.compile(r"(rcpt|data)-(drop|reset|silent|garbage)|(rcpt|data|dot)-4\d\d")
-LULL = (1.2, 2.4)  # seconds between two acts
+LULL = (0.9, 1.8)  # seconds between two acts
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def acts(seed: int, seconds: float) -> list[tuple[float, str]]:
     lot = random.Random(f"{seed} acts")
     first = sorted(lot.sample(sorted(ACTS), len(ACTS)), key=lambda name: ACTS[name])  # the longest first: each has its time
     planned, at = [], 3.0
-    while at < seconds:
+    while first or at < seconds:
         planned.append((at, first.pop() if first else lot.choice(sorted(ACTS))))
         at += lot.uniform(*LULL)
     return planned
