@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help up test demo bench lint lock
+.PHONY: help up test demo bench chaos lint lock
 
 PORT ?= 8000
 ARGS ?=
@@ -40,6 +40,10 @@ demo: ## tell the story without a browser: a real crash, then the tally
 bench: ## measure Signoff beside its peers on this machine
 	$(call bootstrap,requirements-bench.txt)
 	@exec $(RUN) -m tests.bench $(ARGS)
+
+chaos: ## break everything by a seed, then check (ARGS="--seed 7 --minutes 3", or ARGS=--defects)
+	$(call bootstrap,requirements-dev.txt)
+	@exec $(RUN) -m tests.chaos $(ARGS)
 
 lint: ## check style, types, who imports whom, and templates
 	$(call bootstrap,requirements-dev.txt)
