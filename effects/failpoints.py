@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -104,11 +105,12 @@ def _spring(point: str, pen: Any, of: str) -> None:
 
 
 def _act(action: str, point: str, pen: Any) -> None:
+    me = threading.get_ident()  # the signal goes to this thread, and stops all: not a step further is taken
     match action:
         case "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
+            signal.pthread_kill(me, signal.SIGKILL)
         case "stop":
-            os.kill(os.getpid(), signal.SIGSTOP)
+            signal.pthread_kill(me, signal.SIGSTOP)
         case "raise":
             raise Tripped(f"failpoint {point}")
         case "cut":

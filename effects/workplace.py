@@ -96,12 +96,13 @@ class Workplace:
 
     def close(self) -> None:
         """Close every provider and pen, and end the loop."""
-        self.run(self._close())
+        self.run(self.let_go())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
 
-    async def _close(self) -> None:
+    async def let_go(self) -> None:
+        """Close every provider and pen that nobody uses."""
         for _, provider in self._providers.values():
             await provider.close()
         for connection in self._spare:

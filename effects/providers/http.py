@@ -26,7 +26,7 @@ class Http:
 
     name: ClassVar[str] = "http"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        own_key=True, look_up="by key", definite="400 to 405, 410, 413 to 415, 422, 451 and 429"
+        own_key=True, look_up="by key", definite="400, 401, 403 to 405, 410, 413 to 415, 422, 451 and 429"
     )
     settings: ClassVar[dict[str, Setting]] = {
         "url": Setting(str, "", "where each effect is POSTed"),

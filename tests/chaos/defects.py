@@ -7,6 +7,7 @@ function of the product put in the place of another, before the work begins; the
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -174,7 +175,7 @@ def stopped_once() -> None:
     async def call(self: sending.Sending, won: Any, claimed_at: float) -> None:
         if stops:
             stops.clear()
-            os.kill(os.getpid(), signal.SIGSTOP)
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         await real(self, won, claimed_at)
 
     sending.Sending._call = call  # type: ignore[method-assign]
@@ -186,7 +187,7 @@ def decorated() -> None:
 
     from approvals import dispatch
 
-    real = dispatch._Rows._next
+    real = dispatch._Rows.__call__
 
     async def decorate(self: Any, most: int) -> Any:
         return [
@@ -194,7 +195,7 @@ def decorated() -> None:
             for claim in await real(self, most)
         ]
 
-    dispatch._Rows._next = decorate  # type: ignore[method-assign]
+    dispatch._Rows.__call__ = decorate  # type: ignore[method-assign]
 
 
 CIRCUMSTANCES = {"hasty": hasty, "stopped-once": stopped_once, "decorated": decorated}

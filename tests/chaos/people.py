@@ -23,8 +23,9 @@ from approvals.tasks import look_at
 from config.demo.visitors import Agent, Refusal
 from config.sandbox import journal
 from effects import errors as on_effects
-from effects import rulings
-from effects.models import Effect, Pause
+from effects import holding, rulings
+from effects.models import Channel, Effect, Pause
+from effects.pausing import of_channel
 from effects.states import State
 from tests.chaos.cast import Tenant
 from tests.chaos.history import Sample
@@ -119,9 +120,11 @@ class Dana:
     def lift(self) -> None:
         """No channel rests any more."""
         for tenant in self.tenants.values():
-            for pause in Pause.objects.filter(workspace=tenant.workspace, lifted_at=None):
-                with at_any_price():
-                    rulings.lift(pause, by=tenant.dana, reason="The storm is over.")
+            held = {pause.subject for pause in Pause.objects.filter(workspace=tenant.workspace, lifted_at=None)}
+            for channel in Channel.objects.filter(workspace=tenant.workspace):
+                if of_channel(channel.pk) in held:
+                    with at_any_price():
+                        holding.resume_channel(channel, by=tenant.dana, reason="The storm is over.")
 
     def stop_touchy(self) -> None:
         """Their providers asked for an hour and more."""

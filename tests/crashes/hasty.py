@@ -1,6 +1,8 @@
 """The product's own Celery application with its waits shortened: `celery -A tests.crashes.hasty worker`."""
 
 # ruff: noqa: E402 (Django first, then the modules whose waits are shortened)
+import os
+
 import django
 
 django.setup()
@@ -18,3 +20,4 @@ dispatch.SQL["due"] = dispatch.SQL["due"].replace("interval '10 seconds'", "inte
 verdicts.BACK_OFF = 0.3
 app.conf.beat_schedule = {name: entry | {"schedule": 0.3} for name, entry in app.conf.beat_schedule.items()}
 app.conf.beat_max_loop_interval = 0.3
+app.conf.worker_pool = os.environ.get("HASTY_POOL", app.conf.worker_pool)  # on the command line the settings would win

@@ -108,7 +108,7 @@ def test_br_02_a_worker_child_is_killed_for_memory(stack: Stack, provider: FakeH
 
     provider.before_answer = kill_at_the_fourth
     stack.environment["SIGNOFF_FAILPOINTS"] = "calling=case-7@example.com:stop"
-    stack.commands["worker"] += " --pool prefork"
+    stack.environment["HASTY_POOL"] = "prefork"
     parent = stack.start("worker").pid
     stack.start("beat")
     plan = a_plan(provider, 10)

@@ -145,8 +145,7 @@ def test_people_rule_on_effects(ada: Client, acting_as: ActingAs) -> None:
 def place(acting_as: ActingAs) -> Iterator[Workplace]:
     made = Workplace()
     yield made
-    made.run(made.close())
-    made.loop.close()
+    made.close()
 
 
 def test_the_worker_sends_rests_sweeps_and_expires(ada: Client, acting_as: ActingAs, place: Workplace) -> None:
@@ -168,6 +167,6 @@ def test_the_worker_sends_rests_sweeps_and_expires(ada: Client, acting_as: Actin
             reserve(place, channel, claims_to("dead"), deadline=0.001)  # and no call: its worker died
             place.run(sweep(place))
             assert [state_of(f"{name}@example.com") for name in ("c", "dead")] == ["done", "unknown"]
-            place.run(place.close())
+            place.run(place.let_go())
     assert provider.deliveries == {"a@example.com": 1, "c@example.com": 1}
     assert Entry.objects.filter(act="plan expired", object_id=late.pk).exists()
