@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from effects.providers.base import Account, Answer, BadSettings, Lost, NotSent, Sighting
 from effects.providers.outbound import Forbidden, check_address
-from effects.providers.responses import read_response
+from effects.providers.responses import Response, read_response
 from effects.providers.wire import Wire, path_of
 
 ABSENT = {404, 410}
@@ -17,13 +17,9 @@ FAILED = {"failed", "failure", "rejected", "canceled", "cancelled", "error", "ex
 
 async def ask(url: str, *, wire: Wire, field: str, seconds: float) -> Sighting:
     """GET `url`: a receipt in `field` of a 200 is proof, 404 and 410 say absent, and anything else says nothing."""
-    try:
-        raw = await wire.exchange("GET", path_of(url), seconds=seconds)
-    except NotSent as error:
-        return Sighting(Answer.INCONCLUSIVE, raw=str(error).encode())
-    except Lost as error:
-        return Sighting(Answer.INCONCLUSIVE, raw=error.raw or str(error).encode())
-    response = read_response(raw)
+    raw, response = await _get(url, wire, seconds)
+    if response is None:
+        return Sighting(Answer.INCONCLUSIVE, raw=raw)
     receipt = receipt_in(response.body, field) if response.status == 200 else ""
     if receipt:
         return Sighting(Answer.FOUND, receipt, raw)
@@ -32,18 +28,25 @@ async def ask(url: str, *, wire: Wire, field: str, seconds: float) -> Sighting:
 
 async def follow(url: str, *, wire: Wire, field: str, state_field: str, seconds: float) -> Sighting:
     """GET the address of an operation that was accepted: only a plain word in `state_field` decides, and anything else says nothing."""
-    try:
-        raw = await wire.exchange("GET", path_of(url), seconds=seconds)
-    except NotSent as error:
-        return Sighting(Answer.INCONCLUSIVE, raw=str(error).encode())
-    except Lost as error:
-        return Sighting(Answer.INCONCLUSIVE, raw=error.raw or str(error).encode())
-    response = read_response(raw)
+    raw, response = await _get(url, wire, seconds)
+    if response is None:
+        return Sighting(Answer.INCONCLUSIVE, raw=raw)
     state = receipt_in(response.body, state_field).casefold() if response.status == 200 else ""
     receipt = receipt_in(response.body, field)
     if state in SUCCEEDED and receipt:
         return Sighting(Answer.FOUND, receipt, raw)
     return Sighting(Answer.REFUSED if state in FAILED else Answer.INCONCLUSIVE, raw=raw)
+
+
+async def _get(url: str, wire: Wire, seconds: float) -> tuple[bytes, Response | None]:
+    """The response as received, and read; none read when no whole one came, with what came or the reason in its place."""
+    try:
+        raw = await wire.exchange("GET", path_of(url), seconds=seconds)
+    except NotSent as error:
+        return str(error).encode(), None
+    except Lost as error:
+        return error.raw or str(error).encode(), None
+    return raw, read_response(raw)
 
 
 def receipt_in(body: bytes, field: str) -> str:
