@@ -12,8 +12,6 @@ from approvals.coverage import counts, is_settled
 from approvals.errors import Refused
 from approvals.models import Chunk, Plan
 from effects.models import Effect
-from effects.rulings import resolve
-from effects.states import State
 from effects.workplace import Workplace
 from tests import world
 from tests.approvals.sends import all_warnings, approved, due_again, figures, work
@@ -177,22 +175,6 @@ def test_a_target_done_by_an_earlier_plan_is_covered(workplace: Workplace) -> No
     assert figures(second) == {"rows": 3, "done": 1, "covered": 2}
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_a_row_whose_key_is_unknown_elsewhere_waits_for_that_answer(workplace: Workplace, again: bool) -> None:
-    with FakeHttp() as provider:
-        plan = approved(provider, 2)
-        held = world.an_effect("unknown")
-        work(workplace, plan)
-        assert figures(plan) == {"rows": 2, "waiting": 1, "done": 1}
-        assert plan.chunks.get().due_at is not None, "it is looked at again"
-        dana = world.acting(world.dana())
-        resolve(held, to=State.FAILED, by=dana, reason="not there", evidence="asked", seen="unknown", again=again)
-        due_again(plan)
-        work(workplace, plan)
-        assert provider.deliveries["customer1@example.com"] == int(again), "a ruling without `again` sends nothing"
-    assert figures(plan)["done"] == 1 + again
-
-
 def test_what_may_pass_is_tried_again_and_what_may_not_is_not(workplace: Workplace) -> None:
     with FakeHttp() as provider:
         provider.behaviours["customer1@example.com"] = answers(429, headers="Retry-After: 0\r\n")
@@ -212,39 +194,6 @@ def test_what_may_pass_is_tried_again_and_what_may_not_is_not(workplace: Workpla
     ]
 
 
-def test_not_delivered_send_it_again_makes_one_more_attempt(workplace: Workplace) -> None:
-    with FakeHttp() as provider:
-        provider.behaviours["customer1@example.com"] = answers(500)
-        plan = approved(provider, 1)
-        work(workplace, plan)
-        effect = Effect.objects.get()
-        due_again(plan)
-        work(workplace, plan)
-        assert provider.calls["customer1@example.com"] == 1, "no machine retries an unknown"
-        provider.behaviours.clear()
-        dana = world.acting(world.dana())
-        resolve(effect, to=State.FAILED, by=dana, reason="not there", evidence="asked", seen="unknown", again=True)
-        due_again(plan)
-        work(workplace, plan)
-        due_again(plan)
-        work(workplace, plan)
-        assert provider.calls["customer1@example.com"] == 2
-    assert figures(plan) == {"rows": 1, "done": 1}
-
-
-def test_a_person_may_say_no_without_sending_again(workplace: Workplace) -> None:
-    with FakeHttp() as provider:
-        provider.behaviours["customer1@example.com"] = answers(500)
-        plan = approved(provider, 1)
-        work(workplace, plan)
-        dana = world.acting(world.dana())
-        resolve(Effect.objects.get(), to=State.FAILED, by=dana, reason="not there", evidence="asked", seen="unknown")
-        due_again(plan)
-        work(workplace, plan)
-        assert provider.calls["customer1@example.com"] == 1
-    assert figures(plan) == {"rows": 1, "failed": 1}
-
-
 def test_the_broker_never_holds_more_than_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voting, "CHUNK", 1)
     monkeypatch.setattr(dispatch, "ANNOUNCED_AT_ONCE", 5)
@@ -254,31 +203,6 @@ def test_the_broker_never_holds_more_than_a_bounded_number(monkeypatch: pytest.M
     assert len(dispatch.due_chunks()) == 5
     assert len(dispatch.due_chunks()) == 2
     assert dispatch.due_chunks() == []
-
-
-def test_a_revoked_effect_frees_its_key_for_plans_approved_afterwards_only(workplace: Workplace) -> None:
-    from effects.rulings import revoke
-
-    with FakeHttp() as provider:
-        before = approved(provider, 1)
-        held = world.an_effect("unknown")
-        work(workplace, before)
-        revoke(held, by=world.acting(world.dana()), reason="called off", seen="unknown")
-        due_again(before)
-        work(workplace, before)
-        assert not provider.calls
-        work(workplace, approved(provider, 1))
-        assert provider.deliveries == {"customer1@example.com": 1}
-    assert figures(before) == {"rows": 1, "covered": 1}
-
-
-def test_our_own_failure_stays_ours_when_another_plan_fails_too(workplace: Workplace) -> None:
-    with FakeHttp(otherwise=answers(400)) as provider:
-        first = approved(provider, 1)
-        work(workplace, first)
-        second = approved(provider, 1)
-        work(workplace, second)
-    assert figures(first) == figures(second) == {"rows": 1, "failed": 1}
 
 
 @pytest.mark.parametrize("held", ["paused", "expired"])

@@ -6,6 +6,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -14,6 +15,9 @@ from tests.chaos import script
 from tests.chaos.history import History
 from tests.chaos.reading import connect, history_of, moving
 from tests.sandbox import Sandbox
+
+if TYPE_CHECKING:  # the cast needs Django set up
+    from tests.chaos.cast import Tenant
 
 TIMES = {"timeout": "2", "settle_window": "4", "window": "16", "rate": "14"}
 DELAY = 0.2  # seconds that every call takes, so that a kill meets calls under way
@@ -83,7 +87,7 @@ class Campaign:
             stack.start(name)
         stack.wait_for_web()
 
-    def _tenants(self) -> dict[str, "Tenant"]:  # type: ignore[name-defined]  # noqa: F821
+    def _tenants(self) -> dict[str, "Tenant"]:
         from tests.chaos.cast import Tenant
 
         tenants = {slug: Tenant(slug) for slug in script.TENANTS}
