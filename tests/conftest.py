@@ -7,3 +7,9 @@ import pytest
 def quick_passwords(settings: object) -> None:
     """Passwords are hashed for strength in production; here for speed."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first: with several processes at work none is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("crashes") is None)

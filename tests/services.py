@@ -22,6 +22,7 @@ _started: list[tuple[embedded.Services, str]] = []
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
     """Name everything that the settings require; start the servers that nobody named."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many processes start: each would compile everything anew
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     os.environ.setdefault("DEBUG", "1")
     os.environ.setdefault("ALLOWED_HOSTS", "localhost,127.0.0.1")

@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import ForkServerProcess
@@ -38,6 +39,7 @@ OPEN = """
 
 
 _started: list[ForkServerProcess] = []
+_one_at_a_time = threading.Lock()  # a start reads the others' exit codes too; whoever reads one second gets 255
 
 
 def end_all() -> None:
@@ -55,7 +57,8 @@ class Hand:
         self._process: ForkServerProcess = fork.Process(
             target=_work, args=(task, plan, channel, chunks, failpoints, say), daemon=True
         )
-        self._process.start()
+        with _one_at_a_time:
+            self._process.start()
         _started.append(self._process)
         say.close()
 
@@ -67,7 +70,7 @@ class Hand:
         """Wait until it was stopped by SIGSTOP; False when it ended instead."""
         process = psutil.Process(self.pid)
         ends = time.monotonic() + PATIENCE
-        while time.monotonic() < ends and self._process.is_alive():
+        while time.monotonic() < ends and self._exit_code() is None:
             if process.status() == psutil.STATUS_STOPPED:
                 return True
             time.sleep(0.01)
@@ -78,15 +81,20 @@ class Hand:
 
     def end(self) -> tuple[int | None, list[str] | None]:
         """Its exit code, and the points that acted; none when it was killed and could not say."""
-        self._process.join(PATIENCE)
-        if self._process.exitcode is None:
-            self._process.kill()
-            self._process.join()
-            raise TimeoutError(f"the hand did not finish: {self._name}")
+        ends = time.monotonic() + PATIENCE
+        while (code := self._exit_code()) is None:
+            if time.monotonic() > ends:
+                self._process.kill()
+                raise TimeoutError(f"the hand did not finish: {self._name}")
+            time.sleep(0.01)
         try:
-            return self._process.exitcode, self._said.recv()
+            return code, self._said.recv()
         except EOFError:
-            return self._process.exitcode, None
+            return code, None
+
+    def _exit_code(self) -> int | None:
+        with _one_at_a_time:
+            return self._process.exitcode
 
 
 def _work(task: str, plan: int, channel: int, chunks: list[int], armed: str, say: Pipe) -> None:
