@@ -169,9 +169,13 @@ class Bench:
         self.reset(delay_ms)
         if not hasattr(self, "worker") or self.worker.poll() is not None:
             self.worker = self.spawn("-m", "tests.bench.workers", **self.stack.environment_of("worker"))
-        plan = self.product.proposed(1000)
-        self.product.approve(plan)
-        self.product.settled_at(plan)
+        for _ in range(6):  # whoever comes up first may have sent a whole plan before the other does
+            plan = self.product.proposed(2000)
+            self.product.approve(plan)
+            self.product.settled_at(plan)
+            if self.product.workers_of(plan) == 2:
+                return
+        raise SystemExit("one of the two worker processes sent nothing")
 
 
 def _rate(figures: dict[str, Any], n: int) -> float:

@@ -66,6 +66,10 @@ class Product:
         moment: datetime = Effect.objects.filter(plan_id=plan.pk).aggregate(last=Max("settled_at"))["last"]
         return moment.astimezone(UTC)
 
+    def workers_of(self, plan: Plan) -> int:
+        """How many processes sent rows of this plan."""
+        return Effect.objects.filter(plan_id=plan.pk).values("worker").distinct().count()
+
 
 def database_figures() -> dict[str, Any]:
     """Commits so far, and the place in the write-ahead log."""
