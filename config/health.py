@@ -8,8 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from config.roles import WEB
 from config.standing import excess
+from config.surroundings import broker_fault, database_fault
 
-# Every trigger of the three schema.sql files.
+# Every trigger of the SQL files with rules.
 GUARDS = (
     "effect_is_born_pending",
     "effects_belong_to_their_channel",
@@ -32,8 +33,13 @@ GUARDS = (
     "events_are_never_truncated",
     "look_ups_are_never_truncated",
     "epochs_are_never_truncated",
+    "challenge_is_answered_once",
+    "challenge_is_never_deleted",
+    "challenges_are_never_truncated",
     "plan_follows_its_arrows",
     "machine_only_expires_plans",
+    "approval_rests_on_a_decision",
+    "approval_keeps_its_end",
     "row_stays_as_proposed",
     "rows_come_into_a_draft",
     "decision_has_four_eyes",
@@ -62,18 +68,16 @@ def _database() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        return database_fault() or "ready"
     except DatabaseError:
         return "not reachable"
-    return "ready"
 
 
 def _broker() -> str:
     try:
-        with redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2) as client:
-            client.ping()
+        return broker_fault() or "ready"
     except redis.RedisError:
         return "not reachable"
-    return "ready"
 
 
 def _migrations() -> str:

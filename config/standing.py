@@ -1,16 +1,18 @@
-"""May this process log in as the role it was given? In production web and worker refuse a role that could undo the database's rules."""
+"""May this process start? In production web and worker refuse a role that could undo the database's rules, and servers that forget."""
 
 import logging
 import sys
 from pathlib import Path
 from typing import Any
 
+import redis
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 
 from config.roles import WEB, WORKER
+from config.surroundings import broker_fault, database_fault
 from effects.statements import read_statements
 
 SQL = read_statements(Path(__file__).parent / "sql" / "standing.sql")
@@ -56,14 +58,28 @@ class _Guard:
     def __call__(self, **_: Any) -> None:
         if self._trusted:
             return
-        if too_much := excess(self._role):
+        too_much = excess(self._role)
+        if fault := f"{too_much}. {ADVICE}" if too_much else database_fault():
             connection.close()
-            raise ImproperlyConfigured(f"{too_much[0].upper()}{too_much[1:]}. {ADVICE}")
+            raise ImproperlyConfigured(f"{fault[0].upper()}{fault[1:]}")
         self._trusted = True
+
+
+def refuse_forgetful_broker() -> None:
+    """Raise ImproperlyConfigured when Redis may throw messages away. One that is away loses nothing: readiness looks again."""
+    if settings.SIGNOFF_OWNER_MAY_SERVE:
+        return
+    try:
+        fault = broker_fault()
+    except redis.RedisError:
+        return
+    if fault:
+        raise ImproperlyConfigured(fault)
 
 
 def web_starts() -> None:
     """For the web process: it serves without its database (readiness says so), and looks as soon as that is back."""
+    refuse_forgetful_broker()
     try:
         refuse_excess(WEB)
     except OperationalError:
@@ -73,6 +89,7 @@ def web_starts() -> None:
 def worker_starts() -> None:
     """For worker and beat: they end with one sentence, since without their database there is nothing they could do."""
     try:
+        refuse_forgetful_broker()
         refuse_excess(WORKER)
     except ImproperlyConfigured as refusal:
         sys.exit(str(refusal))

@@ -54,8 +54,8 @@ def test_the_ledger_names_tests_that_exist() -> None:
 
 def test_readiness_looks_for_every_guard_of_the_ledger() -> None:
     triggers = set()
-    for app in ("effects", "approvals", "audit"):
-        triggers |= set(re.findall(r"CREATE TRIGGER (\w+)", (ROOT / app / "sql" / "schema.sql").read_text()))
+    for rules in ROOT.glob("*/sql/*.sql"):
+        triggers |= set(re.findall(r"^CREATE TRIGGER (\w+)", rules.read_text(), re.MULTILINE))
     assert set(GUARDS) == triggers
 
 
@@ -101,3 +101,10 @@ def test_every_process_listens_for_chunks_that_are_due() -> None:
     program = "import django; django.setup(); from approvals.dispatch import chunks_are_due; print(len(chunks_are_due.receivers))"
     told = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "1"
+
+
+def test_no_message_is_sent_for_later() -> None:
+    """When something may be sent is in the database alone: a broker that keeps a message for later may give it to two (BR-01)."""
+    for app in ("approvals", "effects", "runs", "config"):
+        for path in (ROOT / app).rglob("*.py"):
+            assert not re.search(r"\b(eta|countdown)\s*=|apply_async\(", path.read_text()), path
