@@ -7,8 +7,10 @@ hold there, and no message, lost or repeated, can change anything but timing.
 import asyncio
 import contextlib
 import itertools
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +37,12 @@ SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row w
 ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however many plans and however big
 OF_ONE_PLAN = 8  # of these; as many processes can start on a plan at once
 TURNS = 12  # channels that one process serves at the same time
+VANISHED = 3  # holders of a chunk that may vanish: after the first its rows are read one by one, and the last two were at one row
+POISON = "each worker that read this row ended there, before it could claim it; nothing was sent"
 
 SQL = read_statements(Path(__file__).parent / "sql" / "dispatch.sql")
 
+log = logging.getLogger(__name__)
 _turns = itertools.count(1)
 chunks_are_due = Signal()  # sent after the commit of an approval or a resumption; beat finds them all the same
 
@@ -90,11 +95,11 @@ async def _turn(chunk_id: int, workplace: Workplace, pen: Pens) -> list[int]:
     taken = await (await (await pen("reserving")).execute(SQL["take"], {"chunk_id": chunk_id} | holder)).fetchone()
     if taken is None:
         return []  # not due, or somebody has it: the message was late, or one of many
-    plan_id, lo, hi, workspace_id, channel_id, tool, event_id, scope, run_id = taken
+    plan_id, *chunk, workspace_id, channel_id, tool, event_id, scope, run_id = taken
     turn = {"plan_id": plan_id} | holder
     async with _alive(pen, turn):
         origin = Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id)
-        await _send(workplace, pen, origin, lambda window: _Rows(pen, lo, hi, turn, window=window))
+        await _send(workplace, pen, origin, lambda window: _Rows(pen, _Taken(*chunk), turn, window=window))
     chunks = await pen("reserving")
     failpoints.reach("put-back", chunks)
     put_back = await chunks.execute(SQL["put_back"], turn | {"soon": SOON, "seldom": SELDOM})
@@ -120,14 +125,26 @@ async def _send(workplace: Workplace, pen: Pens, origin: Origin, rows: Callable[
     ).run()
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A chunk on a lease of ours; `takes` counts its holders since it was put back, us included, `trying` is where the last ended."""
+
+    id: int
+    lo: int
+    hi: int
+    takes: int
+    trying: int | None
+
+
 class _Rows:
     """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan.
 
-    They are read a window at a time, and anew when that is too long ago.
+    They are read a window at a time, and anew when that is too long ago. Where a holder of the chunk vanished, one by one, with the
+    position committed before: a row at which two more vanish is offered without its content, and withheld.
     """
 
-    def __init__(self, pen: Pens, lo: int, hi: int, turn: dict[str, Any], *, window: int) -> None:
-        self._pen, self._after, self._hi, self._turn, self._window = pen, lo - 1, hi, turn, window
+    def __init__(self, pen: Pens, chunk: _Taken, turn: dict[str, Any], *, window: int) -> None:
+        self._pen, self._chunk, self._after, self._turn, self._window = pen, chunk, chunk.lo - 1, turn, window
         self._ahead: list[tuple[int, Claim]] = []
         self._read_at = 0.0
 
@@ -138,18 +155,34 @@ class _Rows:
             taken = await (await (await self._pen("reserving")).execute(SQL["take_next"], self._turn)).fetchone()
             if taken is None:
                 return []
-            self._after, self._hi = taken[0] - 1, taken[1]
+            self._chunk = _Taken(*taken)
+            self._after = self._chunk.lo - 1
         offered, self._ahead = self._ahead[:most], self._ahead[most:]
         self._after = offered[-1][0]
         return [claim for _, claim in offered]
 
     async def _read(self) -> bool:
         """Read the next rows after the last one offered; False when there are none."""
-        values = {"plan_id": self._turn["plan_id"], "after": self._after, "hi": self._hi, "most": self._window}
+        pen, most, after = await self._pen("reserving"), self._window, self._after
         self._read_at = time.monotonic()
-        async for position, key, epoch, *content, digest in await (await self._pen("reserving")).execute(SQL["rows"], values):
+        if self._chunk.takes > 1:
+            suspect = await (await pen.execute(SQL["first"], self._values(after))).fetchone()
+            if suspect is None:
+                return False
+            position, key, epoch, target, amount_minor, digest = suspect
+            if position == self._chunk.trying and self._chunk.takes > VANISHED:
+                log.error("row %s of plan %s: %s", position, self._turn["plan_id"], POISON)
+                self._ahead = [(position, Claim(key, epoch, Content(target, amount_minor=amount_minor), digest, withheld=POISON))]
+                return True
+            await pen.execute(SQL["try"], self._turn | {"chunk_id": self._chunk.id, "position": position})
+            most, after = 1, position - 1
+        async for position, key, epoch, *content, digest in await pen.execute(SQL["rows"], self._values(after) | {"most": most}):
             self._ahead.append((position, Claim(key, epoch, Content(*content), digest)))
+            failpoints.reach("offer", pen, of=content[0])
         return bool(self._ahead)
+
+    def _values(self, after: int) -> dict[str, Any]:
+        return {"plan_id": self._turn["plan_id"], "after": after, "hi": self._chunk.hi}
 
 
 @contextlib.asynccontextmanager

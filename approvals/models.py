@@ -128,6 +128,10 @@ class Chunk(models.Model):
     leased_until = models.DateTimeField(null=True)
     leased_by = models.CharField(max_length=80, blank=True)
     announced_at = models.DateTimeField(null=True)
+    takes = models.SmallIntegerField(
+        db_default=0
+    )  # since it was last put back, or since `trying` moved on; over one: a holder vanished
+    trying = models.IntegerField(null=True)  # the position that is being read alone, since holders vanished
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["plan", "lo"], name="chunks_do_not_overlap")]

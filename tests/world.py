@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.models import Membership, Token, User, Workspace, digest_of
 from accounts.roles import Role
-from approvals import plans
+from approvals import plans, voting
 from approvals.incoming import NewRow
 from approvals.models import Plan, Row
 from effects.actors import Human
@@ -154,6 +154,13 @@ def a_proposed_plan(rows: int | Iterable[NewRow] = 3, **fields: Any) -> Plan:
     """A plan that waits for a person's word: see `a_draft` for what may be told."""
     plan = a_draft(rows, **fields)
     return plans.submit(plan, token=plan.token)
+
+
+def approved(plan: Plan) -> Plan:
+    """The plan, approved by Alice as it stands."""
+    voting.approve(plan, by=acting(alice()), digest=plan.digest, ticked=frozenset(check["code"] for check in plan.checks))
+    plan.refresh_from_db()
+    return plan
 
 
 def rows_of(plan: Plan) -> list[Row]:

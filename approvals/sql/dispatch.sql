@@ -26,9 +26,9 @@ RETURNING id
 -- channel: whose turn a chunk wants.
 SELECT p.channel_id FROM approvals_chunk c JOIN approvals_plan p ON p.id = c.plan_id WHERE c.id = %(chunk_id)s
 
--- take: one chunk, if it is due, may send, and nobody has it.
+-- take: one chunk, if it is due, may send, and nobody has it. Takes are counted until it is put back: a holder that vanished does not.
 UPDATE approvals_chunk c
-SET leased_by = %(holder)s, leased_until = now() + make_interval(secs => %(lease)s)
+SET leased_by = %(holder)s, leased_until = now() + make_interval(secs => %(lease)s), takes = least(c.takes + 1, 1000)
 FROM approvals_sending p
 WHERE p.id = c.plan_id
   AND c.id = (
@@ -36,18 +36,18 @@ WHERE p.id = c.plan_id
     WHERE id = %(chunk_id)s AND due_at <= now() AND (leased_until IS NULL OR leased_until < now())
     FOR UPDATE SKIP LOCKED
   )
-RETURNING c.plan_id, c.lo, c.hi, p.workspace_id, p.channel_id, p.tool, p.event_id, p.scope, p.run_id
+RETURNING c.plan_id, c.id, c.lo, c.hi, c.takes, c.trying, p.workspace_id, p.channel_id, p.tool, p.event_id, p.scope, p.run_id
 
 -- take_next: another chunk of the plan at hand, so that a worker does not stand still while the last calls of one come back.
 UPDATE approvals_chunk
-SET leased_by = %(holder)s, leased_until = now() + make_interval(secs => %(lease)s)
+SET leased_by = %(holder)s, leased_until = now() + make_interval(secs => %(lease)s), takes = least(takes + 1, 1000)
 WHERE id = (
     SELECT c.id FROM approvals_chunk c JOIN approvals_sending p ON p.id = c.plan_id
     WHERE c.plan_id = %(plan_id)s AND c.due_at <= now() AND (c.leased_until IS NULL OR c.leased_until < now())
     ORDER BY c.lo LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 )
-RETURNING lo, hi
+RETURNING id, lo, hi, takes, trying
 
 -- renew: the holder of chunks says that it is alive.
 UPDATE approvals_chunk SET leased_until = now() + make_interval(secs => %(lease)s)
@@ -60,10 +60,21 @@ WHERE o.plan_id = %(plan_id)s AND o.position > %(after)s AND o.position <= %(hi)
 ORDER BY o.position
 LIMIT %(most)s
 
+-- first: the next row of a chunk that may be sent now, without its content.
+SELECT r.position, r.key, r.epoch, r.target, r.amount_minor, r.content_digest
+FROM approvals_outlook o JOIN approvals_row r ON r.id = o.id JOIN approvals_sending p ON p.id = o.plan_id
+WHERE o.plan_id = %(plan_id)s AND o.position > %(after)s AND o.position <= %(hi)s AND o.send_at <= now()
+ORDER BY o.position
+LIMIT 1
+
+-- try: this row is about to be read alone. Committed before, so that whoever comes after a death knows where it was, and how often.
+UPDATE approvals_chunk SET trying = %(position)s, takes = CASE WHEN trying = %(position)s THEN takes ELSE 2 END
+WHERE id = %(chunk_id)s AND leased_by = %(holder)s
+
 -- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at, and the channel's
 -- rate allows; never, once all are final. A row whose key is held is looked at again soon while a call is out, seldom while a person has it.
 UPDATE approvals_chunk c
-SET leased_by = '', leased_until = NULL, announced_at = NULL,
+SET leased_by = '', leased_until = NULL, announced_at = NULL, takes = 0, trying = NULL,
     due_at = (
         SELECT greatest(wanted.at, wanted.next_slot)
         FROM (

@@ -21,6 +21,7 @@ from tests.world import (
     a_token,
     a_workspace,
     an_effect,
+    approved,
     bob,
     dana,
     rows_of,
@@ -155,7 +156,7 @@ def test_a_new_version_takes_the_place_of_the_one_before_when_it_is_proposed():
 def test_a_version_of_an_approved_plan_is_not_proposed():
     first = a_proposed_plan(rows=2)
     second = a_draft(rows=1, replaces=first)
-    Plan.objects.filter(pk=first.pk).update(state=PlanState.APPROVED)
+    approved(first)
     with pytest.raises(LostRace, match="approved"):
         plans.submit(second, token=second.token)
     second.refresh_from_db()
@@ -164,7 +165,7 @@ def test_a_version_of_an_approved_plan_is_not_proposed():
 
 def test_an_approved_plan_is_not_replaced():
     first = a_proposed_plan(rows=1)
-    Plan.objects.filter(pk=first.pk).update(state=PlanState.APPROVED)
+    approved(first)
     with pytest.raises(LostRace, match="approved"):
         a_draft(replaces=first)
 

@@ -6,7 +6,7 @@ from approvals import plans
 from approvals.errors import LostRace, Refused
 from approvals.models import Plan, PlanState
 from audit.models import Entry
-from tests.world import a_draft, a_proposed_plan, a_token, a_workspace, charlie, dana
+from tests.world import a_draft, a_proposed_plan, a_token, a_workspace, approved, charlie, dana
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,10 @@ def test_a_draft_and_a_proposed_plan_can_be_withdrawn(builder):
 @pytest.mark.parametrize("state", [PlanState.APPROVED, PlanState.REJECTED, PlanState.CHANGES_REQUESTED, PlanState.EXPIRED])
 def test_a_plan_that_was_decided_on_stays_as_decided(state):
     plan = a_proposed_plan()
-    Plan.objects.filter(pk=plan.pk).update(state=state)
+    if state == PlanState.APPROVED:
+        approved(plan)
+    else:
+        Plan.objects.filter(pk=plan.pk).update(state=state)
     with pytest.raises(LostRace, match=state.replace("_", " ")):
         plans.withdraw(plan, reason="wrong list", token=plan.token)
     plan.refresh_from_db()

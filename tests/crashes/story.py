@@ -1,6 +1,7 @@
 """One approved plan in a story of crashes: made, worked on, looked into afterwards."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.policy import default
@@ -9,7 +10,6 @@ from typing import Any
 import psycopg
 from django.db import connections
 
-from approvals import voting
 from approvals.coverage import counts
 from approvals.models import Plan
 from effects import queries
@@ -30,7 +30,10 @@ class Journal:
         self.posts: list[Post] = []
         self._provider = provider
         self._outside: psycopg.Connection[Any] | None = None  # used by the provider's own thread only
-        provider.before_answer = self._note_post if isinstance(provider, FakeHttp) else self._note_mail
+        if isinstance(provider, FakeHttp):
+            provider.before_answer, provider.before_completion = self._note_post, self._note_completion
+        else:
+            provider.before_answer = self._note_mail
 
     def of(self, plan: Plan) -> list[Post]:
         """The calls for the targets of this plan, approved or not."""
@@ -48,6 +51,13 @@ class Journal:
         accepted = provider.behaviours.get(content.to, provider.otherwise).accepts
         receipt = provider.filed.get(f"{identity['key']}:{identity['epoch']}", "") if accepted else ""
         self._note(content, identity["key"], identity["epoch"], accepted, receipt, provider.said[-1])
+
+    def _note_completion(self, target: str, receipt: str) -> None:
+        """The challenge of what was created for this target is answered: from here on it is delivered; twice, if it was already."""
+        created = next(n for n, post in enumerate(self.posts) if post.target == target)
+        if self.posts[created].accepted:
+            self.posts.append(self.posts[created])
+        self.posts[created] = replace(self.posts[created], accepted=True, receipt=receipt)
 
     def _note_mail(self, to: str, raw: bytes, accepted: bool) -> None:
         mail = message_from_bytes(raw.replace(b"\r\n..", b"\r\n.").removesuffix(b".\r\n"), policy=default)
@@ -87,11 +97,7 @@ class Journal:
 def an_approved_plan(channel: Channel, *, rows: int, event: str) -> Plan:
     """A plan of so many letters to people of its own, approved by Alice."""
     letters = [world.a_row(n, target=f"{event}-{n}@example.com") for n in range(1, rows + 1)]
-    plan = world.a_proposed_plan(letters, channel=channel, event_id=event, title=event)
-    ticked = frozenset(check["code"] for check in plan.checks)
-    voting.approve(plan, by=world.acting(world.alice()), digest=plan.digest, ticked=ticked)
-    plan.refresh_from_db()
-    return plan
+    return world.approved(world.a_proposed_plan(letters, channel=channel, event_id=event, title=event))
 
 
 def chunks_of(plan: Plan) -> list[int]:

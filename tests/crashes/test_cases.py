@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from approvals import halting
+from approvals import dispatch, halting
 from approvals.coverage import counts
 from approvals.models import Plan
 from effects.models import Effect
@@ -79,6 +81,21 @@ def test_r_02_many_tasks_look_at_the_same_rows(provider: FakeHttp, journal: Jour
     assert broken(facts_of(plan, journal.posts), calm=True) == []
 
 
+def test_br_01_messages_that_come_too_early_and_too_often_send_nothing_twice(provider: FakeHttp, journal: Journal) -> None:
+    """Twenty rows that are not due yet: each copy of the message finds nothing to do; once they are due, one of many wins each row."""
+    plan = a_plan(provider, 20)
+    plan.chunks.update(due_at=timezone.now() + timedelta(seconds=3))
+    for hand in [at_work(plan) for _ in range(4)]:
+        assert hand.end() == (0, [])
+    assert not journal.posts
+    assert not Effect.objects.exists()
+    wait_for(lambda: not plan.chunks.filter(due_at__gt=timezone.now()).exists())
+    for hand in [at_work(plan) for _ in range(8)]:
+        assert hand.end() == (0, [])
+    assert provider.deliveries == {row.target: 1 for row in world.rows_of(plan)}
+    assert broken(facts_of(plan, journal.posts), calm=True) == []
+
+
 def test_r_01_a_row_that_kills_its_worker_each_time(provider: FakeHttp, journal: Journal) -> None:
     """It is tried once, then a person has it; the rows beside it go out; nothing dies over and over."""
     plan = a_plan(provider, 10, lookup_url="")
@@ -92,6 +109,31 @@ def test_r_01_a_row_that_kills_its_worker_each_time(provider: FakeHttp, journal:
     [poison] = [row for row in facts.attempts if row.target == "case-5@example.com"]
     assert (poison.state, poison.id in facts.desk, provider.calls[poison.target]) == ("unknown", True, 0)
     assert counts(plan)["done"] >= 8, "one other call was under way at most"
+
+
+def test_r_01_a_row_that_kills_its_worker_before_it_can_claim_it(provider: FakeHttp, journal: Journal) -> None:
+    """Three workers end at it; then it is withheld and told, without being read again, and the rows beside it go out."""
+    plan = a_plan(provider, 10, lookup_url="")
+    deaths = 0
+    while (ended := at_work(plan, "offer=case-5@example.com:kill", task="recover").end())[0] != 0:
+        deaths += 1
+        assert deaths <= 3, ended
+    facts = facts_of(plan, journal.posts)
+    assert (deaths, broken(facts)) == (3, [])
+    [poison] = [row for row in facts.attempts if row.target == "case-5@example.com"]
+    assert (poison.state, poison.reason, provider.calls[poison.target]) == ("failed", dispatch.POISON, 0)
+    assert (counts(plan)["done"], counts(plan)["failed"]) == (9, 1)
+    assert list(plan.chunks.values_list("takes", "trying", "due_at")) == [(0, None, None)]
+
+
+def test_r_01_workers_that_die_of_something_else_condemn_no_row(provider: FakeHttp, journal: Journal) -> None:
+    """One by one, each row but those under way goes out: only a row at which two ended in turn is withheld."""
+    plan = a_plan(provider, 10, lookup_url="")
+    for n in (1, 2, 3, 4):
+        at_work(plan, f"offer=case-{n}@example.com:kill", task="recover").end()
+    at_work(plan, task="recover").end()
+    assert broken(facts_of(plan, journal.posts)) == []
+    assert (counts(plan)["failed"], counts(plan)["done"] + counts(plan)["unknown"]) == (0, 10), "unknown: under way at a kill"
 
 
 @pytest.mark.parametrize("point", ["reserved", "calling", "first-byte"])

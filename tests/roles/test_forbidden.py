@@ -24,6 +24,7 @@ pytestmark = pytest.mark.django_db
 LEDGER = (
     "effects_effect",
     "effects_keptreply",
+    "effects_challenge",
     "effects_event",
     "effects_lookup",
     "effects_epoch",
@@ -100,8 +101,8 @@ BOTH = [
 ]  # fmt: skip
 
 WORKERS = [
-    ("approve a plan", "UPDATE approvals_plan SET state = 'approved' WHERE id = {proposed}", DECIDED),
-    ("approve a plan that is overdue", "UPDATE approvals_plan SET state = 'approved' WHERE id = {overdue}", DECIDED),
+    ("approve a plan", "UPDATE approvals_plan SET state = 'approved' WHERE id = {proposed}", f"{DECIDED}|{DENIED}"),
+    ("approve a plan that is overdue", "UPDATE approvals_plan SET state = 'approved' WHERE id = {overdue}", f"{DECIDED}|{DENIED}"),
     ("propose a draft", "UPDATE approvals_plan SET state = 'proposed' WHERE id = {draft}", DENIED + "|for people to decide"),
     ("stop a plan", "UPDATE approvals_plan SET state = 'stopped' WHERE id = {approved}", DECIDED),
     ("close a plan before its time", "UPDATE approvals_plan SET state = 'expired' WHERE id = {proposed}", DECIDED),
@@ -169,7 +170,13 @@ WEBS = [
      " content_digest, excluded_reason) VALUES ({proposed}, 99, 'x', 'x', 'x', 0, '', '', '', '', '')", "to a draft only"),
     ("change the digest after approval", "UPDATE approvals_plan SET digest = 'sha256:1' WHERE id = {approved}", "is frozen"),
     ("hide checks of a proposed plan", "UPDATE approvals_plan SET checks = '[]', row_count = 1 WHERE id = {proposed}", "never changes"),
-    ("approve a draft", "UPDATE approvals_plan SET state = 'approved' WHERE id = {draft}", "never goes from|a_proposed_plan"),
+    ("approve a draft", "UPDATE approvals_plan SET state = 'approved' WHERE id = {draft}", "nobody decided"),
+    ("approve a plan that nobody decided on", "UPDATE approvals_plan SET state = 'approved' WHERE id = {proposed}", "nobody decided"),
+    ("approve a plan as it was not decided on", NEW_DECISION + "; UPDATE approvals_plan SET state = 'approved' WHERE id = {proposed}",
+     "nobody decided"),
+    ("give an approval more time", "UPDATE approvals_plan SET expires_at = expires_at + interval '1 hour' WHERE id = {approved}",
+     "keeps its end"),
+    ("give an approval no end", "UPDATE approvals_plan SET expires_at = NULL WHERE id = {approved}", "keeps its end"),
     ("start a stopped plan again", "UPDATE approvals_plan SET state = 'approved' WHERE id = {stopped}", "never goes from"),
     ("move a chunk's bounds", "UPDATE approvals_chunk SET hi = hi + 500", DENIED),
     ("take a chunk", "UPDATE approvals_chunk SET leased_by = 'web'", DENIED),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 WORDS = {"agent": "mailer", "event_id": "spring-sale"}
 
 
-def test_the_same_body_gets_the_first_answer_again():
+def test_br_14_the_same_body_gets_the_first_answer_again():
     agent = Agent()
     first, second = (agent.post("runs", WORDS, key='"k-1"') for _ in range(2))
     assert (second.status_code, second.json()) == (201, first.json())
@@ -31,7 +31,7 @@ def test_without_a_key_or_with_another_one_it_is_another_act():
     assert Run.objects.count() == 4
 
 
-def test_another_body_is_refused_and_does_nothing():
+def test_br_14_another_body_is_refused_and_does_nothing():
     agent = Agent()
     agent.post("runs", WORDS, key='"k-1"')
     answer = agent.post("runs", WORDS | {"agent": "other"}, key='"k-1"')
@@ -39,7 +39,7 @@ def test_another_body_is_refused_and_does_nothing():
     assert Run.objects.count() == 1
 
 
-def test_a_key_counts_for_one_address_and_one_token():
+def test_br_14_a_key_counts_for_one_address_and_one_token():
     agent, one, other = Agent(), a_run(), a_run()
     assert agent.post(f"runs/{one.pk}/finish", key='"k-1"').status_code == 200
     assert agent.post(f"runs/{other.pk}/finish", key='"k-1"').json()["id"] == other.pk
@@ -114,7 +114,7 @@ def test_rows_refused_are_refused_again_with_the_same_errors():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_once_one_acts_and_the_other_is_told_to_wait(monkeypatch):
+def test_br_14_of_two_at_once_one_acts_and_the_other_is_told_to_wait(monkeypatch):
     a_channel()
     agent = Agent()
     words = agent.plan_words()

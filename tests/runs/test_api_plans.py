@@ -8,7 +8,7 @@ import pytest
 from approvals.models import Decision, Plan, PlanState, Row
 from runs.api import bodies, waiting
 from tests.runs.agents import Agent, letters, told
-from tests.world import a_channel, a_draft, a_proposed_plan, a_run, a_token, alice, an_effect, rows_of
+from tests.world import a_channel, a_draft, a_proposed_plan, a_run, a_token, alice, an_effect, approved, rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -257,7 +257,7 @@ class Ticking:
 
 def test_waiting_ends_when_somebody_decides(agent, monkeypatch):
     clock, plan = Ticking(monkeypatch), a_proposed_plan()
-    clock.events[3.0] = lambda: Plan.objects.filter(pk=plan.pk).update(state=PlanState.APPROVED)
+    clock.events[3.0] = lambda: approved(plan)
     assert agent.get(f"plans/{plan.pk}", wait=30).json()["state"] == "approved"
     assert 3.0 <= clock.now < 4.0
 
