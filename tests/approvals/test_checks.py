@@ -146,7 +146,7 @@ def test_the_same_target_in_two_loads_blocks():
     assert found(plans.submit(plan, token=plan.token)) == {"duplicate_target": [2, 4]}
 
 
-def test_a_plus_tag_pair_is_possibly_one_person():
+def test_br_12_a_plus_tag_pair_is_possibly_one_person():
     targets = ["ana@example.com", "bo@example.com", "ana+news@example.com", "ana+x@example.com", "cy+a@example.com"]
     plan = a_proposed_plan([a_row(n, target=target) for n, target in enumerate(targets)])
     assert found(plan) == {"plus_tag_pair": [1, 3, 4]}
@@ -154,7 +154,7 @@ def test_a_plus_tag_pair_is_possibly_one_person():
     assert "possibly the same person" in plan.checks[0]["text"]
 
 
-def test_a_look_alike_pair_is_possibly_one_person():
+def test_br_12_a_look_alike_pair_is_possibly_one_person():
     targets = [
         "ana@example.com",
         "bo@example.com",

@@ -143,14 +143,14 @@ def test_r_15_a_line_break_in_a_subject_is_refused_and_names_the_row(subject):
 
 
 @pytest.mark.parametrize("amount", ["19.99", "1e2", "true", '"1999"', '"19.99"', "NaN", "1.0", "9223372036854775808", "[]"])
-def test_an_amount_that_is_no_whole_number_of_minor_units_is_refused(amount):
+def test_br_13_an_amount_that_is_no_whole_number_of_minor_units_is_refused(amount):
     line = f'{{"target": "ana@example.com", "text": "Dear Ana.", "amount_minor": {amount}}}'
     told = said(a_draft(currency="EUR"), read_ndjson([line.encode()]))
     assert [(line, field) for line, field, _ in told] in ([(1, "amount_minor")], [(1, "")])
 
 
 @pytest.mark.parametrize("cell", ["19.99", "1e2", "true", "NaN", "1.0", "9223372036854775808", "0x10", " 5", "+5", "05", "1_000"])
-def test_an_amount_in_csv_is_no_whole_number_either(cell):
+def test_br_13_an_amount_in_csv_is_no_whole_number_either(cell):
     told = said(a_draft(currency="EUR"), read_csv([f"target,amount_minor\nana@example.com,{cell}\n".encode()]))
     assert [(line, field) for line, field, _ in told] == [(2, "amount_minor")]
 
@@ -187,7 +187,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("pair", SPELLINGS)
-def test_one_person_in_two_spellings_is_one_target(pair):
+def test_br_12_one_person_in_two_spellings_is_one_target(pair):
     told = said(a_draft(), [a_row(target=pair[0]), a_row(target=pair[1])])
     assert [(line, field) for line, field, _ in told] == [(2, "target")]
 

@@ -68,14 +68,14 @@ def test_it_refuses_charlie() -> None:
         voting.approve(plan, by=world.acting(world.charlie()), digest=plan.digest)
 
 
-def test_another_digest_than_the_plans_is_refused() -> None:
+def test_br_17_another_digest_than_the_plans_is_refused() -> None:
     plan = world.a_proposed_plan()
     with pytest.raises(LostRace, match="not what was on your screen"):
         approve(plan, digest="sha256:" + "0" * 64)
     assert state_of(plan) == "proposed"
 
 
-def test_rows_changed_behind_the_plan_stop_the_approval() -> None:
+def test_br_17_rows_changed_behind_the_plan_stop_the_approval() -> None:
     """S23: the digest is taken again from the rows, under the lock."""
     plan = world.a_proposed_plan()
     with connection.cursor() as cursor:
@@ -178,7 +178,7 @@ def test_only_a_proposed_plan_can_be_approved(state: str) -> None:
     "change",
     ["UPDATE approvals_row SET text = 'other'", "DELETE FROM approvals_row", "UPDATE approvals_plan SET title = 'other'"],
 )
-def test_what_was_approved_never_changes(change: str) -> None:
+def test_br_17_what_was_approved_never_changes(change: str) -> None:
     approve(world.a_proposed_plan())
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(change)

@@ -133,6 +133,24 @@ def test_br_02_a_worker_child_is_killed_for_memory(stack: Stack, provider: FakeH
     assert not any(finished), "not shown as finished while a row is open"
 
 
+def test_br_03_a_broker_that_comes_back_empty(stack: Stack, provider: FakeHttp, journal: Journal) -> None:
+    """At the twentieth of fifty the broker dies and loses all it had; nobody does anything but start it again."""
+    broker = stack.embedded.valkey
+    assert broker is not None
+    stack.start("worker")
+    stack.start("beat")
+    plan = a_plan(provider, 50, rate=10.0)
+    wait_for(lambda: sum(provider.deliveries.values()) >= 20, "twenty deliveries")
+    assert broker.child
+    broker.child.kill()
+    shutil.rmtree(broker.data)
+    time.sleep(2)
+    stack.services()
+    wait_for(lambda: counts(plan)["done"] == 50, "the last of fifty")
+    assert provider.deliveries == {row.target: 1 for row in world.rows_of(plan)}
+    assert broken(facts_of(plan, journal.posts), calm=True) == []
+
+
 def hold_commits(seconds: float, *, then: str = "") -> None:
     """Have the database take its time with every commit of a decision, and refuse it in the end if told."""
     end = f"RAISE EXCEPTION '{then}';" if then else "RETURN NULL;"

@@ -80,7 +80,7 @@ def test_golden_targets_hold(vector: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("amount", "word"), [(19.99, "float"), (True, "bool"), (float("nan"), "float"), ("1999", "str"), (1e2, "float")]
 )
-def test_it_refuses_an_amount_that_is_no_whole_number(amount: object, word: str) -> None:
+def test_br_13_it_refuses_an_amount_that_is_no_whole_number(amount: object, word: str) -> None:
     with pytest.raises(UnusableKey, match=f"amount_minor must be a whole number.*{word}"):
         effect_key("sale", "refund", "cus_1", amount)  # type: ignore[arg-type]
 
@@ -103,7 +103,7 @@ def test_it_refuses_what_is_no_single_address(typed: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("ada+news@example.org", "ada@example.org"), ("аda@example.org", "ada@example.org")])
-def test_a_tag_and_a_look_alike_are_other_people(one: str, other: str) -> None:
+def test_br_12_a_tag_and_a_look_alike_are_other_people(one: str, other: str) -> None:
     assert normalize_target(one) != normalize_target(other)
 
 

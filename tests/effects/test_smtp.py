@@ -17,7 +17,7 @@ from effects.states import State
 from effects.sweeping import sweep
 from effects.workplace import Workplace
 from tests import world
-from tests.effects.pens import a_claim, claims_to, send
+from tests.effects.pens import a_claim, claims_to, send, state_of
 from tests.fakes import Behaviour, FakeHttp, FakeRelay, MailBehaviour, answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,6 +81,19 @@ def test_br_08_the_reply_to_the_final_dot_is_lost(workplace: Workplace, how: str
         assert relay.deliveries["ada@example.com"] == 1
         rulings.resolve(effect, to=State(to), by=world.acting(world.dana()), reason="asked", evidence="a call", seen="unknown")
         assert send(workplace, channel, claims_to("ada")) == (to == "failed")
+
+
+def test_r_17_each_recipient_has_a_letter_and_a_state_of_their_own(workplace: Workplace) -> None:
+    """No envelope is shared: a refused recipient takes nobody along, and who was accepted is never sent it again."""
+    with FakeRelay() as relay:
+        relay.behaviours["cc@example.com"] = MailBehaviour(rcpt=550)
+        channel = a_channel_to(relay)
+        send(workplace, channel, claims_to("to", "cc"))
+        assert relay.calls == {"to@example.com": 1, "cc@example.com": 1}
+        send(workplace, channel, claims_to("to", "cc"))
+        assert relay.deliveries == {"to@example.com": 1}
+    assert (state_of("to@example.com"), Effect.objects.filter(target="to@example.com").count()) == ("done", 1)
+    assert set(Effect.objects.filter(target="cc@example.com").values_list("state", flat=True)) == {"failed"}
 
 
 def test_the_queue_id_is_the_receipt_and_the_conversation_is_kept(workplace: Workplace) -> None:

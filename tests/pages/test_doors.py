@@ -5,6 +5,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts.roles import Act, Role, may
+from approvals.models import Decision, Plan
+from audit.models import Entry
+from effects.models import Effect, Epoch, Pause
 from tests import world
 
 OPEN_DOORS = {"", "theme/"}  # the way in itself
@@ -43,6 +46,23 @@ def address_of(path: str, numbers: dict[str, int] | None = None) -> str:
 
 
 DOORS = sorted((path, route.callback.act) for path, route in routes() if path not in OPEN_DOORS)
+
+
+def test_r_08_a_scanner_that_opens_every_address_changes_nothing(alice: Client, client: Client) -> None:
+    """Mail scanners and browsers fetch links ahead, with and without somebody's session: an address that is opened decides nothing."""
+    numbers = things()
+
+    def what_stands() -> list[object]:
+        tables = (Plan, Decision, Effect, Pause, Epoch, Entry)
+        return [list(table.objects.order_by("pk").values()) for table in tables]
+
+    before = what_stands()
+    for path, _ in DOORS:
+        for visitor in (alice, client):
+            address = address_of(path, numbers)
+            assert visitor.get(address, headers={"Sec-Purpose": "prefetch"}).status_code < 500
+            assert visitor.head(address).status_code < 500
+    assert what_stands() == before
 
 
 @pytest.mark.parametrize(("path", "act"), DOORS)
