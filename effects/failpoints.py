@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 POINTS: dict[str, str] = {
+    "offer": "a row was read, and is about to be offered for its claim (of: its target)",
     "reserve": "a window of rows is about to be committed as pending",
     "reserved": "it is committed, and no call has begun",
     "calling": "one row's turn has come, before the last look (of: its target)",
@@ -27,6 +28,9 @@ POINTS: dict[str, str] = {
     "kept": "they are committed, and nobody has read them",
     "settle": "replies were read, and their verdicts are about to be committed",
     "settled": "the verdicts are committed",
+    "challenged": "the answer to a challenge is committed as begun, and not a byte of it is out",
+    "challenge-answered": "the reply to that answer is in memory",
+    "challenge-kept": "it is committed, and nobody has read it",
     "put-back": "the chunks of a turn are about to be put back",
     "put-back-done": "they are committed as free",
     "prove": "a look-up found the effect, and that is about to be committed",

@@ -4,10 +4,11 @@ Commit, call, commit: each function here is one transaction of its own on a conn
 another, so that `reserve` is on disk before the call and the raw reply before anybody reads it.
 """
 
+import asyncio
 import os
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ STANDSTILL = 15.0  # seconds that one transaction may take; a worker that stands
 SLACK = 3.0  # seconds for keeping the reply, before the sweeper may look
 
 Connection = psycopg.AsyncConnection[Any]
+PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
 GONE = (psycopg.OperationalError, psycopg.errors.TransactionTimeout)  # a connection is lost, in whatever way
 
 
@@ -47,6 +49,7 @@ class Claim:
     epoch: int
     content: Content
     content_digest: str
+    withheld: str = ""  # why it is not to be called at all, however it is claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +84,23 @@ async def connect() -> Connection:
     parameters = connections["default"].get_connection_params()
     wanted = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
     pen = await psycopg.AsyncConnection.connect(
-        **wanted,
-        autocommit=True,
-        application_name="signoff pen",
-        prepare_threshold=1,
-        connect_timeout=10,
-        keepalives_idle=10,
-        keepalives_interval=5,
-        keepalives_count=3,
-        options=f"-c synchronous_commit=on {BY_KEY_ONLY}",
-    )
+        **wanted, autocommit=True, application_name="signoff pen", prepare_threshold=1, connect_timeout=10,
+        keepalives_idle=10, keepalives_interval=5, keepalives_count=3, options=f"-c synchronous_commit=on {BY_KEY_ONLY}",
+    )  # fmt: skip
     if pen.info.server_version >= 170000:  # while a pipeline is open, no idle time-out counts
         await pen.execute(f"SET transaction_timeout = '{STANDSTILL:g}s'")
     return pen
+
+
+async def insist(pen: Callable[[], Awaitable[Connection]], write: Callable[[Connection], Awaitable[None]]) -> None:
+    """Write down what came back; again over a new connection when the database went away, since saying it twice changes nothing."""
+    for patience in (*PATIENCE, None):
+        try:
+            return await write(await pen())
+        except GONE:
+            if patience is None:
+                raise
+            await asyncio.sleep(patience)
 
 
 async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worker: str, deadline: float) -> list[Won]:
@@ -139,7 +146,7 @@ async def keep_and_settle(
 ) -> None:
     """One commit for the raw replies of this batch and the verdicts read from the batch before (arrows b, c, d, e).
 
-    A verdict that is pending takes no arrow: the provider decides later, and is looked up until it has.
+    A verdict that is pending takes no arrow: the provider decides later, and is looked up until it has, or its challenge is answered.
     A row that is no longer pending (the sweeper was first) is left as it is.
     """
     _stand_alone(pen)
@@ -148,7 +155,7 @@ async def keep_and_settle(
             failpoints.reach("settle", pen)
         if settling := [(id, verdict) for id, verdict in verdicts if verdict.state is not State.PENDING]:
             await pen.execute(SQL["settle"], _settling(settling, by, max_attempts, can_look_up))
-        if waiting := [(id, verdict) for id, verdict in verdicts if verdict.state is State.PENDING]:
+        if waiting := [(id, verdict) for id, verdict in verdicts if verdict.state is State.PENDING and not verdict.challenge]:
             ids, reasons = [id for id, _ in waiting], [verdict.reason for _, verdict in waiting]
             await pen.execute(SQL["await"], {"ids": ids, "reasons": reasons, "seconds": FIRST_LOOK})
         if replies:
@@ -166,6 +173,23 @@ async def keep_and_settle(
         failpoints.reach("settled", pen)
     if replies:
         failpoints.reach("kept", pen)
+
+
+async def begin_challenge(pen: Connection, id: int, *, by: str, within: float) -> float | None:
+    """The seconds left for the one answer to this effect's challenge, which is now ours to give; none: it is another's, or too late."""
+    _stand_alone(pen)
+    row = await (await pen.execute(SQL["begin_challenge"], {"id": id, "by": by, "within": within})).fetchone()
+    return row[0] if row else None
+
+
+async def keep_challenge(pen: Connection, id: int, answer: Reply) -> None:
+    """The raw reply to that answer, before anybody reads it."""
+    await pen.execute(SQL["keep_challenge"], _raw(id, answer))
+
+
+async def forgo_challenge(pen: Connection, id: int, answer: Reply, *, by: str) -> bool:
+    """Nobody will answer any more: `answer` says so. False when somebody had begun."""
+    return (await pen.execute(SQL["forgo_challenge"], _raw(id, answer) | {"by": by})).rowcount == 1
 
 
 async def prove(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str) -> bool:
@@ -244,6 +268,10 @@ async def take_sweep(pen: Connection, channel_id: int, *, seconds: float) -> boo
 async def leave_sweep(pen: Connection, channel_id: int) -> None:
     """Let somebody else sweep this channel."""
     await pen.execute(SQL["leave_sweep"], {"channel_id": channel_id})
+
+
+def _raw(id: int, reply: Reply) -> dict[str, Any]:
+    return {"id": id, "kind": reply.kind.value, "raw": reply.raw, "note": storable(reply.note)}
 
 
 async def _note(pen: Connection, id: int, sighting: Sighting, by: str) -> None:

@@ -105,6 +105,11 @@ class Effect(models.Model):
         """What the provider answered, if anything was kept. Lists fetch it with `select_related("kept_reply")`."""
         return getattr(self, "kept_reply", None)
 
+    @property
+    def answer(self) -> "Challenge | None":
+        """The answer to its challenge, if it had one and somebody began."""
+        return getattr(self, "challenge", None)
+
 
 class KeptReply(models.Model):
     """The raw reply to one call, committed before anybody read it. A row of its own, written once: settling copies no bytes.
@@ -122,6 +127,26 @@ class KeptReply(models.Model):
 
     def __str__(self) -> str:
         return self.kind
+
+
+class Challenge(models.Model):
+    """The one answer to a challenge: who gives it, committed before its first byte, and the raw reply, before anybody read it.
+
+    One row an effect, so that two who would answer cannot both; `kind` is empty until the reply is known.
+    """
+
+    effect = models.OneToOneField(
+        Effect, on_delete=models.PROTECT, primary_key=True, related_name="challenge", db_constraint=False
+    )
+    by = models.CharField(max_length=200)
+    begun_at = models.DateTimeField(db_default=Now())
+    kind = models.CharField(max_length=10, blank=True)  # answered, lost, not sent
+    raw = models.BinaryField(default=bytes)
+    note = models.TextField(blank=True)  # our own word on it
+    kept_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.kind or "begun"
 
 
 class Event(models.Model):

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from effects import failpoints, ledger
+from effects.answering import Answering
 from effects.ledger import Claim, Connection, Origin, Won
 from effects.providers.base import Delivery, Lost, NotSent, Provider
 from effects.reading import verdict_of
 from effects.verdicts import LONGEST_WAIT, Reply, ReplyKind, Verdict
 
 REST = 30.0  # seconds a channel rests when its provider names no time
-PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
 PATIENT = 1.0  # seconds a turn waits for the slot of a channel with a rate; a later one is another turn's
 LINGER = 0.010  # seconds a small group of replies waits for company before its commit
 
@@ -63,7 +63,7 @@ class Sending:
     async def run(self) -> int:
         trouble: Exception | None = None
         async with asyncio.TaskGroup() as calls:
-            calls.create_task(self._record())
+            calls.create_task(self._record(calls))
             try:
                 await self._reserve(calls)
             except Exception as error:  # calls in flight go on, and their replies are kept
@@ -126,6 +126,8 @@ class Sending:
             failpoints.reach("calling", of=claim.content.to)
             if time.monotonic() - claimed_at > ledger.START_WITHIN:
                 return Reply(ReplyKind.NOT_SENT, note="the claim was too old when its turn came; nothing was sent")
+            if claim.withheld:
+                return Reply(ReplyKind.WITHHELD, note=claim.withheld)
             if claim.content.digest() != claim.content_digest:
                 return Reply(ReplyKind.WITHHELD, note="the content is not what was approved; nothing was sent")
             not_after = claimed_at + ledger.START_WITHIN + self.provider.preamble
@@ -139,8 +141,9 @@ class Sending:
         except Exception as error:  # a fault of ours after an unknown number of bytes
             return Reply(ReplyKind.LOST, note=f"unexpected {type(error).__name__}: {error}")
 
-    async def _record(self) -> None:
+    async def _record(self, calls: asyncio.TaskGroup) -> None:
         """Keep and settle until nothing is reserved and nothing will be."""
+        answering = Answering(self.pen, self.provider, self.worker)
         kept: list[tuple[int, Reply]] = []
         while not (self._exhausted and not self.unsettled):
             if not self._replies and not kept:
@@ -152,29 +155,37 @@ class Sending:
             verdicts = [(id, verdict_of(reply, self.provider)) for id, reply in kept]
             await self._write_down(replies, verdicts)
             self.unsettled -= len(verdicts)
+            for (id, reply), (_, verdict) in zip(kept, verdicts, strict=True):
+                if verdict.challenge:
+                    self.unsettled += 1
+                    calls.create_task(self._answer(answering, id, reply, verdict.challenge))
             kept = replies
             self._freed.set()
             for _, verdict in verdicts:
                 if verdict.pauses:
                     await self._rest(verdict)
 
+    async def _answer(self, answering: Answering, id: int, reply: Reply, challenge: str) -> None:
+        """What was created completes when this is answered; until then it is in the window."""
+        await answering.answer(id, reply, challenge)
+        self.unsettled -= 1
+        self._freed.set()
+        self._answered.set()
+
     async def _write_down(self, replies: Sequence[tuple[int, Reply]], verdicts: Sequence[tuple[int, Verdict]]) -> None:
-        """One commit; tried again over a new connection when the database went away, since saying it twice changes nothing."""
-        for patience in (*PATIENCE, None):
-            try:
-                await ledger.keep_and_settle(
-                    await self.pen("recording"),
-                    replies=replies,
-                    verdicts=verdicts,
-                    by=self.worker,
-                    max_attempts=self.limits.max_attempts,
-                    can_look_up=self.provider.can_look_up(),
-                )
-                return
-            except ledger.GONE:
-                if patience is None:
-                    raise
-                await asyncio.sleep(patience)
+        """One commit."""
+
+        async def write(pen: Connection) -> None:
+            await ledger.keep_and_settle(
+                pen,
+                replies=replies,
+                verdicts=verdicts,
+                by=self.worker,
+                max_attempts=self.limits.max_attempts,
+                can_look_up=self.provider.can_look_up(),
+            )
+
+        await ledger.insist(lambda: self.pen("recording"), write)
 
     async def _rest(self, verdict: Verdict) -> None:
         """The provider asked this channel to wait, or refused its credentials: then until a person lifts it."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from effects.models import Effect, Epoch, Event, KeptReply, LookUp
+from effects.models import Challenge, Effect, Epoch, Event, KeptReply, LookUp
 from effects.verdicts import ReplyKind
 
 HEARD: dict[str, str] = {
@@ -11,6 +11,12 @@ HEARD: dict[str, str] = {
     ReplyKind.LOST: "The answer was lost on the way",
     ReplyKind.NOT_SENT: "Nothing left this machine",
     ReplyKind.WITHHELD: "Withheld before the first byte",
+}
+ANSWERED: dict[str, str] = {
+    "": "Somebody began to answer its challenge",
+    ReplyKind.ANSWERED: "Its challenge was answered",
+    ReplyKind.LOST: "Its challenge was answered, and the reply was lost on the way",
+    ReplyKind.NOT_SENT: "Its challenge was not answered: nothing left this machine",
 }
 ANSWERS = {
     "found": "The provider has it",
@@ -38,6 +44,8 @@ def story(effect: Effect, opened: list[Epoch]) -> list[Moment]:
     moments = [_reserved(effect)]
     if effect.reply:
         moments.append(_replied(effect.reply))
+    if effect.answer:
+        moments.append(_answered(effect.answer))
     moments += [_moved(event) for event in effect.events.order_by("id")[:200]]
     moments += [_asked(look_up) for look_up in effect.look_ups.defer("raw").order_by("-id")[:200]]
     moments += [_superseded(epoch) for epoch in opened if epoch.supersedes_id == effect.pk]
@@ -54,6 +62,10 @@ def _replied(reply: KeptReply) -> Moment:
     size = len(reply.raw)
     words = [f"{size:,} {'byte' if size == 1 else 'bytes'} kept" if size else "", reply.note]
     return Moment(reply.at, "reply", title, text="; ".join(filter(None, words)))
+
+
+def _answered(answer: Challenge) -> Moment:
+    return Moment(answer.kept_at or answer.begun_at, "reply", ANSWERED[answer.kind], by=answer.by, text=answer.note)
 
 
 def _moved(event: Event) -> Moment:

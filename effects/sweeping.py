@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from effects import ledger
+from effects.answering import Answering
 from effects.channels import setting
 from effects.ledger import Connection
 from effects.looking import look_up
@@ -18,7 +19,7 @@ from effects.providers.base import Answer, Provider, Sighting
 from effects.reading import verdict_of
 from effects.states import State
 from effects.verdicts import Reply, ReplyKind
-from effects.workplace import Workplace
+from effects.workplace import Pens, Workplace
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +42,20 @@ class Overdue:
     settled_at: datetime | None
     reply: Reply | None
     now: datetime
+    begun_at: datetime | None  # when somebody began to answer its challenge
+    answer: Reply | None  # the kept reply to that
 
     @property
     def is_awaited(self) -> bool:
         """True when the provider accepted it, to decide later: a pending row that no kept reply settles."""
         return self.state == State.PENDING and self.reply is not None
+
+    @property
+    def silence(self) -> str:
+        """What was not heard, in words."""
+        if self.begun_at:
+            return "it was created, its challenge was answered, and the reply to that was not kept"
+        return "it was accepted, and never decided" if self.is_awaited else "no answer was kept"
 
     @property
     def quiet_since(self) -> datetime:
@@ -68,7 +78,7 @@ async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, cha
             return 0
         rows = await _read(await pen("sweeping"), ids)
         try:
-            await _look_at(workplace, await pen("sweeping"), channel_id, rows)
+            await _look_at(workplace, pen, channel_id, rows)
         except ledger.GONE:  # the database's trouble, not the channel's: the next sweep goes on from here
             raise
         except Exception as error:  # a key rotated away, say
@@ -83,13 +93,16 @@ async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, cha
         return len(rows)
 
 
-async def _look_at(workplace: Workplace, pen: Connection, channel_id: int, rows: list[Overdue]) -> None:
+async def _look_at(workplace: Workplace, pens: Pens, channel_id: int, rows: list[Overdue]) -> None:
+    pen = await pens("sweeping")
     channel = await workplace.channel(pen, channel_id)
     provider = await workplace.provider(channel)
-    silent = await _read_again(pen, channel, provider, rows, by=workplace.worker)
+    silent = await _read_again(pens, channel, provider, rows, by=workplace.worker)
     if not provider.can_look_up():
         for row in silent:
-            await _hand_over(pen, row, reason="no answer was kept, and this provider cannot be asked", by=workplace.worker)
+            await _hand_over(
+                pen, row, reason=f"{row.silence}, and this provider cannot be asked", by=f"sweeper {workplace.worker}"
+            )
         return
     turnstile = asyncio.Semaphore(AT_ONCE)
 
@@ -102,24 +115,42 @@ async def _look_at(workplace: Workplace, pen: Connection, channel_id: int, rows:
         await _weigh(pen, channel, row, sighting, by=workplace.worker)
 
 
-async def _read_again(pen: Connection, channel: Channel, provider: Provider, rows: list[Overdue], *, by: str) -> list[Overdue]:
+async def _read_again(pens: Pens, channel: Channel, provider: Provider, rows: list[Overdue], *, by: str) -> list[Overdue]:
     """Settle rows whose worker died between keeping the reply and settling: the same reading gives the same verdict.
 
-    Returns the rows that no kept reply decides: none came, it is unknown what it means, or the provider decides later.
+    Returns the rows that no kept reply decides: none came, it is unknown what it means, or the provider decides later. What only
+    waits for the answer to its challenge is answered here.
     """
+    by = f"sweeper {by}"
     verdicts = {row.id: verdict_of(row.reply, provider) for row in rows if row.reply and row.state == State.PENDING}
     decided = [(id, verdict) for id, verdict in verdicts.items() if verdict.state is not State.PENDING]
     if decided:
         await ledger.keep_and_settle(
-            pen,
+            await pens("sweeping"),
             replies=[],
             verdicts=decided,
-            by=f"sweeper {by}",
+            by=by,
             max_attempts=int(setting(channel, "max_attempts")),
             can_look_up=provider.can_look_up(),
         )
-    settled = {id for id, _ in decided}
-    return [row for row in rows if row.id not in settled]
+    challenges = {id: verdict.challenge for id, verdict in verdicts.items() if verdict.challenge}
+    lost = await _answer(Answering(pens, provider, by), [row for row in rows if row.id in challenges], challenges, channel)
+    done_with = {id for id, _ in decided} | challenges.keys() - lost
+    return [row for row in rows if row.id not in done_with]
+
+
+async def _answer(answering: Answering, rows: list[Overdue], challenges: dict[int, str], channel: Channel) -> set[int]:
+    """Answer what a dead worker left unanswered, and settle by the answers it kept. Returns those whose reply nobody will keep any more."""
+    takes = timedelta(seconds=float(setting(channel, "timeout")) + ledger.SLACK)
+    under_way = {row.id: row.begun_at for row in rows if row.begun_at and not row.answer}
+    await asyncio.gather(
+        *(
+            answering.go_on(row.id, row.reply, challenges[row.id], row.answer)
+            for row in rows
+            if row.reply and row.id not in under_way
+        )
+    )
+    return {row.id for row in rows if row.id in under_way and row.now > under_way[row.id] + takes}
 
 
 async def _weigh(pen: Connection, channel: Channel, row: Overdue, sighting: Sighting, *, by: str) -> None:
@@ -135,7 +166,7 @@ async def _weigh(pen: Connection, channel: Channel, row: Overdue, sighting: Sigh
     interval = max(1.0, min(30.0, window.total_seconds() / 10))
     await ledger.ask_again(pen, row.id, seen=row.state, sighting=sighting, by=by, seconds=interval)
     if row.now > row.quiet_since + window:
-        told = "it was accepted, and never decided" if row.is_awaited else "no answer was kept, and look-ups did not find it"
+        told = row.silence if row.is_awaited else f"{row.silence}, and look-ups did not find it"
         await _hand_over(pen, row, reason=told, by=by)
 
 
@@ -148,9 +179,13 @@ async def _hand_over(pen: Connection, row: Overdue, *, reason: str, by: str) -> 
 
 async def _read(pen: Connection, ids: list[int]) -> list[Overdue]:
     rows = []
-    async for id, state, channel, key, epoch, deadline, settled_at, kind, raw, note, now in await pen.execute(
+    async for id, state, channel, key, epoch, deadline, settled_at, kind, raw, note, now, begun_at, *answer in await pen.execute(
         ledger.SQL["read"], {"ids": ids}
     ):
-        reply = Reply(ReplyKind(kind), bytes(raw or b""), note) if kind else None
-        rows.append(Overdue(id, State(state), channel, key, epoch, deadline, settled_at, reply, now))
+        reply = _kept(kind, raw, note)
+        rows.append(Overdue(id, State(state), channel, key, epoch, deadline, settled_at, reply, now, begun_at, _kept(*answer)))
     return rows
+
+
+def _kept(kind: str | None, raw: bytes | None, note: str | None) -> Reply | None:
+    return Reply(ReplyKind(kind), bytes(raw or b""), note or "") if kind else None

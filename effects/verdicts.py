@@ -42,6 +42,7 @@ class Verdict:
     `receipt` lets us find the effect at the provider later. `transient` says that a refusal may pass, so that another attempt is
     allowed; `retry_after` is the provider's own word in seconds. `pauses`: the whole channel should rest; `until_lifted`: until a
     person lifts that. `counts` is false for an attempt that never left this machine: it uses up none of those allowed.
+    `challenge`: it was created, and completes only when this is answered in time; the row stays pending until then.
     """
 
     state: State
@@ -52,6 +53,7 @@ class Verdict:
     pauses: bool = False
     until_lifted: bool = False
     counts: bool = True
+    challenge: str = ""
 
     @property
     def retry_in(self) -> float | None:
@@ -74,6 +76,16 @@ def unknown(reason: str) -> Verdict:
 def accepted(reason: str) -> Verdict:
     """The provider took it to decide later: the row stays pending, and the provider is asked what became of it."""
     return Verdict(State.PENDING, reason)
+
+
+def challenged(reason: str, *, challenge: str, receipt: str = "") -> Verdict:
+    """The provider created it, and completes it when its challenge is answered: the row stays pending until that is settled."""
+    return Verdict(State.PENDING, reason, receipt=receipt, challenge=challenge)
+
+
+def stranded(reason: str, *, receipt: str = "") -> Verdict:
+    """It exists at the provider, and can never complete."""
+    return Verdict(State.STRANDED, reason, receipt=receipt)
 
 
 def rejected(reason: str, *, pauses: bool = False) -> Verdict:

@@ -62,6 +62,11 @@ def answers(status: int, body: bytes = b"{}", *, accepted: bool = False, headers
     return Behaviour(accepted, _http(status, body, headers))
 
 
+def challenges() -> Behaviour:
+    """Create it, and complete it only when the challenge is answered."""
+    return Behaviour(False, b"201 CHALLENGE")
+
+
 def says_garbage(*, accepted: bool = True) -> Behaviour:
     return Behaviour(accepted, b"\x00\xffnot http at all\r\n\r\n")
 
@@ -111,7 +116,7 @@ class Server:
 
 
 class FakeHttp(Server):
-    """POST / files one message; GET /look?key=… answers from what was filed, or `finds_nothing`."""
+    """POST / files one message, POST /answer one that had a challenge; GET /look?key=… answers from what was filed, or `finds_nothing`."""
 
     def __init__(self, *, otherwise: Behaviour | None = None) -> None:
         super().__init__()
@@ -123,6 +128,10 @@ class FakeHttp(Server):
         self.said: list[bytes] = []  # the answer to each of `bodies`, as it goes out
         self.finds_nothing = False
         self.operations: dict[str, bytes] = {}  # operation -> what its address answers
+        self.challenged: dict[str, tuple[str, str]] = {}  # challenge -> the target and key of what was created
+        self.to_answers = answers(200, b'{"ok": true}', accepted=True)  # what an answer meets
+        self.answers: Counter[str] = Counter()  # by target
+        self.before_completion: Callable[[str, str], None] = lambda target, receipt: None
         self.look_ups = 0
         self.before_answer: Callable[[dict[str, Any]], None] = lambda body: None
 
@@ -134,6 +143,8 @@ class FakeHttp(Server):
             "url": f"{base}/send",
             "lookup_url": f"{base}/look?key={{key}}&epoch={{epoch}}",
             "operation_url": f"{base}/operation?id={{operation}}",
+            "challenge_field": "challenge",
+            "challenge_url": f"{base}/answer?to={{challenge}}",
             "timeout": "2",
             "settle_window": "0",
         }
@@ -144,7 +155,10 @@ class FakeHttp(Server):
             headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             method, path, _ = head[0].split(" ")
-            answer = self._found(path) if method == "GET" else self._taken(json.loads(body), headers)
+            if path.startswith("/answer"):
+                answer = self._answered(json.loads(body))
+            else:
+                answer = self._found(path) if method == "GET" else self._taken(json.loads(body), headers)
             await asyncio.sleep(answer.waits)
             if answer.answer is not None:
                 writer.write(answer.answer)
@@ -166,9 +180,23 @@ class FakeHttp(Server):
             self.filed[headers["idempotency-key"]] = receipt
         if behaviour.answer is not None and b"RECEIPT" in behaviour.answer:
             behaviour = replace(behaviour, answer=_http(200, json.dumps({"id": receipt}).encode()))
+        if behaviour.answer == b"201 CHALLENGE":
+            self.challenged[f"c-{target}"] = target, headers["idempotency-key"]
+            behaviour = replace(
+                behaviour, answer=_http(201, json.dumps({"id": f"m-{target}", "challenge": f"c-{target}"}).encode())
+            )
         self.said.append(behaviour.answer or b"")
         self.before_answer(body)
         return behaviour
+
+    def _answered(self, body: dict[str, Any]) -> Behaviour:
+        target, key = self.challenged[body["challenge"]]
+        self.before_completion(target, f"m-{target}")
+        self.answers[target] += 1
+        if self.to_answers.accepts:
+            self.deliveries[target] += 1
+            self.filed[key] = f"m-{target}"
+        return self.to_answers
 
     def _found(self, path: str) -> Behaviour:
         self.look_ups += 1

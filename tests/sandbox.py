@@ -77,7 +77,8 @@ class Sandbox:
     def http_settings(self) -> dict[str, str]:
         """Settings of an `http` channel that sends here."""
         base = f"http://127.0.0.1:{self.http}"
-        return {"url": f"{base}/send", "lookup_url": f"{base}/look?key={{key}}&epoch={{epoch}}"}
+        answers = {"challenge_field": "challenge", "challenge_url": f"{base}/answer"}
+        return answers | {"url": f"{base}/send", "lookup_url": f"{base}/look?key={{key}}&epoch={{epoch}}"}
 
     @property
     def smtp_settings(self) -> dict[str, str]:

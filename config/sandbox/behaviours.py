@@ -25,10 +25,12 @@ STATUSES = (
     *(202, 204, 302, 304, 307, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 415, 418, 422, 451),
     *(500, 501, 502, 503, 504, 507, 529),
 )
+# Created, and complete once its challenge is answered: what the answer meets, 200 or that status. Only of the last are there two versions.
+CHALLENGES = {"challenge": 200, "challenge-410": 410, "challenge-503": 503}
 # Each of these exists in two versions: filed before it (`accepted-reset`), and not filed (`reset`).
 HTTP_WORDS = (
     *("reset", "closed", "silent", "cut", "cut-head", "unreadable", "empty", "no-receipt", "odd-receipt", "garbage", "drip"),
-    *("huge", "two-lengths", "early"),
+    *("huge", "two-lengths", "early", *CHALLENGES),
 )
 SMTP_STEPS = ("mail", "rcpt", "data", "dot")
 SMTP_ENDS = ("drop", "reset", "silent", "garbage")
@@ -74,6 +76,11 @@ class Behaviour:
     slow: bool = False
     look_up: LookUp = LookUp()
 
+    @property
+    def challenge(self) -> int:
+        """The status that the answer to its challenge meets; 0: there is no challenge."""
+        return CHALLENGES.get(self.answer, 0)
+
     def for_call(self, number: int) -> "Behaviour":
         """What the n-th call for this target meets (1 is the first)."""
         return Behaviour(self.name, look_up=self.look_up) if self.once and number > 1 else self
@@ -118,6 +125,8 @@ def _named(words: str, front: str) -> Behaviour | None:
         return None
     if rest == "dot-no-receipt" and not accepts:  # a 250 is a yes, so there is no other version
         return None
+    if accepts and rest in ("challenge", "challenge-410"):  # what completes it is the answer alone
+        return None
     return Behaviour(words, rest, accepts, once, slow)
 
 
@@ -137,7 +146,8 @@ def names(front: str) -> list[str]:
         return ["slow", *SMTP_WORDS, *after_dot, "accepted-dot-no-receipt"]
     odd = [f"429-{word}" if word else "429" for word in RETRY_AFTER]
     plain = [*map(str, STATUSES), *odd, *HTTP_WORDS]
-    return ["slow", *plain, *(f"accepted-{name}" for name in plain if not is_definite(name))]
+    twice = [name for name in plain if not is_definite(name) and name not in ("challenge", "challenge-410")]
+    return ["slow", *plain, *(f"accepted-{name}" for name in twice)]
 
 
 # What (seed, target) may draw: nothing that rests a channel for long.

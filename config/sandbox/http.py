@@ -1,4 +1,4 @@
-"""The HTTP front: POST anywhere is a call, GET /look a look-up, GET /count the counts, GET / the names.
+"""The HTTP front: POST is a call, POST /answer the answer to a challenge, GET /look a look-up, GET /count the counts, GET / the names.
 
 Written on sockets, because what is wanted here is what a server library prevents.
 """
@@ -10,7 +10,7 @@ import json
 import secrets
 import socket
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -70,7 +70,7 @@ class Front:
         if request.headers.get("host", "").rpartition(":")[0] not in ("localhost", "127.0.0.1"):
             return Script(response(403, b"This sandbox answers to localhost only.\n"))
         if request.method == "POST":
-            return await self._call(request)
+            return await (self._answered(request) if request.path == "/answer" else self._call(request))
         if request.path == "/look":
             return await self._look_up(request)
         if request.path == "/count":
@@ -91,7 +91,10 @@ class Front:
             keys=[key] if key else [], attempt=_attempt(content), content=content,
         )  # fmt: skip
         script = self._repeated(key, request.query.get("keys", "ignored"))
-        if script is None:
+        if script is None and behaviour.challenge:
+            record.receipt = f"h-{secrets.token_hex(6)}"
+            script = Script(response(201, as_json({"id": record.receipt, "challenge": key})))
+        elif script is None:
             record.filed = behaviour.accepts
             record.receipt = f"h-{secrets.token_hex(6)}" if behaviour.accepts else ""
             script = script_of(behaviour, record.receipt)
@@ -101,6 +104,24 @@ class Front:
         record.answer = base64.b64encode(script.answer).decode()
         await self.journal.append(record)
         await asyncio.sleep(self.delay + (SLOW if behaviour.slow else 0.0))
+        return script
+
+    async def _answered(self, request: Request) -> Script:
+        """The answer to the challenge of a call: it completes what was created, as often as it is given; or it does not."""
+        created = self.journal.by_key.get(str(_content(request.body).get("challenge", "")))
+        if created is None:
+            return Script(response(404, b'{"error": "nobody was asked this"}'))
+        behaviour = behaviour_of(created.target, "http", seed=self.seed, faults=self.faults)
+        status = behaviour.challenge or 409
+        record = replace(
+            created, what="answer", filed=status == 200 or (behaviour.accepts and status == 503), content=None, at=now()
+        )
+        script = Script(
+            response(status, as_json({"id": created.receipt} if status == 200 else {"error": f"told to say {status}"}))
+        )
+        record.answer = base64.b64encode(script.answer).decode()
+        await self.journal.append(record)
+        await asyncio.sleep(self.delay)
         return script
 
     def _repeated(self, key: str, mode: str) -> Script | None:

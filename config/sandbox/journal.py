@@ -1,7 +1,7 @@
 """What the sandbox saw and did: one JSON line for each call and look-up, on the disk before it answers.
 
-A delivery is a call that was filed. Deliveries are counted by recipient and by the marker in the body (`marker: SOMETHING`), never by
-a key of Signoff's: this file is the truth that a ledger is held against.
+A delivery is a call that was filed, or the answer that completed one. Deliveries are counted by recipient and by the marker in the
+body (`marker: SOMETHING`), never by a key of Signoff's: this file is the truth that a ledger is held against.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ MARKER = re.compile(r"\bmarker:\s?([\w.-]+)")
 class Record:
     """One line. `keys` are the names under which a look-up may ask for this call."""
 
-    what: str  # call or look-up
+    what: str  # call, answer (to a challenge) or look-up
     front: str  # http or smtp
     target: str
     name: str = ""  # of the behaviour
@@ -58,8 +58,7 @@ class Journal:
 
     async def append(self, record: Record) -> None:
         """Come back when the record is on the disk; OSError when it is not."""
-        if record.what == "call":
-            self._count(record)
+        self._count(record)
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((record, written))
         if self._writer is None or self._writer.done():
@@ -101,15 +100,16 @@ class Journal:
         """Count what is there. A last line without its end was never answered, so it is taken off."""
         place = 0
         for record in read(path):
-            if record.what == "call":
-                self._count(record)
+            self._count(record)
         with path.open("rb") as file:
             for line in file:
                 place += len(line) if line.endswith(b"\n") else 0
         self._file.truncate(place)
 
     def _count(self, record: Record) -> None:
-        self.calls[record.target] += 1
+        if record.what == "look-up":
+            return
+        self.calls[record.target] += record.what == "call"
         if record.filed:
             self.deliveries[record.target] += 1
             if record.marker:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from effects.content import Content
 from effects.verdicts import Reply, Verdict
@@ -48,6 +48,7 @@ class Capabilities:
     own_key: bool  # takes an idempotency key of ours
     look_up: str  # "by key", "by message id" or "none"
     definite: str  # in words: which answers mean that nothing was created
+    challenge: bool = False  # may create first, and complete when a one-shot challenge is answered
 
 
 class Answer(StrEnum):
@@ -125,3 +126,16 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Close kept-open connections."""
+
+
+@runtime_checkable
+class Challenger(Protocol):
+    """A provider whose verdicts may bear a challenge: created, and completed when that is answered within so many seconds."""
+
+    challenge_within: float
+
+    async def answer(self, challenge: str, *, not_after: float) -> Reply:
+        """Answer it once, and write nothing later than `not_after` on the monotonic clock. Raises NotSent or Lost, as `send` does."""
+
+    def read_answer(self, reply: Reply, answer: Reply) -> Verdict:
+        """What the reply to the answer means, beside the reply that held the challenge. Pure, as `read` is."""

@@ -14,7 +14,7 @@ from effects.providers.base import Account, Answer, BadSettings, Capabilities, D
 from effects.providers.lookups import ask, checked_url, follow, receipt_in
 from effects.providers.responses import read_response
 from effects.providers.wire import Wire, header_lines, path_of
-from effects.verdicts import Reply, ReplyKind, Verdict, accepted, done, later, rejected, unknown
+from effects.verdicts import Reply, ReplyKind, Verdict, accepted, challenged, done, later, rejected, stranded, unknown
 
 REFUSED = {400, 401, 403, 404, 405, 410, 413, 414, 415, 422, 451}
 as_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -26,7 +26,7 @@ class Http:
 
     name: ClassVar[str] = "http"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        own_key=True, look_up="by key", definite="400, 401, 403 to 405, 410, 413 to 415, 422, 451 and 429"
+        own_key=True, look_up="by key", definite="400, 401, 403 to 405, 410, 413 to 415, 422, 451 and 429", challenge=True
     )
     settings: ClassVar[dict[str, Setting]] = {
         "url": Setting(str, "", "where each effect is POSTed"),
@@ -37,6 +37,13 @@ class Http:
         "operation_state_field": Setting(
             str, "status", "the field of the operation's JSON that says: succeeded, failed, or neither yet"
         ),
+        "challenge_field": Setting(
+            str, "", "the field of a 201's JSON that holds a challenge; only its answer completes what was created"
+        ),
+        "challenge_url": Setting(
+            str, "", "where the challenge is answered, once: a POST of it as `challenge`; {challenge} is filled in"
+        ),
+        "challenge_within": Setting(float, 30.0, "seconds in which the challenge may be answered"),
     }
 
     preamble = 0.0
@@ -51,6 +58,14 @@ class Http:
         self._operation_url: str = account.settings["operation_url"]
         if self._operation_url and "{operation}" not in checked_url("operation_url", self._operation_url, account):
             raise BadSettings("operation_url must hold {operation}")
+        self._challenge_url: str = account.settings["challenge_url"]
+        if bool(self._challenge_url) != bool(account.settings["challenge_field"]):
+            raise BadSettings(
+                "challenge_field and challenge_url go together: the one names the challenge, the other where it is answered"
+            )
+        if self._challenge_url:
+            checked_url("challenge_url", self._challenge_url, account)
+        self.challenge_within: float = account.settings["challenge_within"]
         self._receipt_field: str = account.settings["receipt_field"]
         self._timeout: float = account.settings["timeout"]
         self._wires: dict[str, Wire] = {}
@@ -91,6 +106,10 @@ class Http:
         status, headers = response.status, response.headers
         if status in (200, 201):
             receipt = receipt_in(response.body, self._receipt_field)
+            if challenge := self._challenge_in(response.body):
+                return challenged(
+                    f"HTTP {status}: created, and its challenge is to be answered", challenge=challenge, receipt=receipt
+                )
             return done(receipt) if receipt else unknown(f"HTTP {status} without a readable {self._receipt_field!r}")
         if status == 202 and self._operation(reply):
             return accepted(f"HTTP 202: operation {self._operation(reply)}, decided later")
@@ -99,6 +118,31 @@ class Http:
         if status in REFUSED:
             return rejected(f"HTTP {status}: refused", pauses=status in (401, 403))
         return unknown(f"HTTP {status}: it may have happened")
+
+    async def answer(self, challenge: str, *, not_after: float) -> Reply:
+        url = self._challenge_url.replace("{challenge}", quote(challenge, safe=""))
+        raw = await self._wire(url).exchange(
+            "POST",
+            path_of(url),
+            head=b"Content-Type: application/json\r\n",
+            body=as_json({"challenge": challenge}).encode(),
+            seconds=self._timeout,
+            not_after=not_after,
+        )
+        return Reply(ReplyKind.ANSWERED, raw)
+
+    def read_answer(self, reply: Reply, answer: Reply) -> Verdict:
+        created, response = read_response(reply.raw), read_response(answer.raw)
+        receipt = receipt_in(response.body, self._receipt_field) or receipt_in(created.body, self._receipt_field)
+        if response.status in (200, 201, 204):
+            return (
+                done(receipt, "its challenge was answered")
+                if receipt
+                else unknown("its challenge was answered, without a receipt")
+            )
+        if response.status in REFUSED | {429}:
+            return stranded(f"HTTP {response.status}: created, and the answer to its challenge was refused", receipt=receipt)
+        return unknown(f"HTTP {response.status} to the answer to its challenge: it may be complete")
 
     def can_look_up(self) -> bool:
         return bool(self._lookup_url or self._operation_url)
@@ -114,6 +158,10 @@ class Http:
             return Sighting(Answer.INCONCLUSIVE, raw=b"lookup_url does not tell epochs apart: it has no {epoch}")
         url = self._lookup_url.replace("{key}", quote(key, safe="")).replace("{epoch}", str(epoch))
         return await ask(url, wire=self._wire(url), field=self._receipt_field, seconds=self._timeout)
+
+    def _challenge_in(self, body: bytes) -> str:
+        """The challenge that came with what was created, or nothing."""
+        return receipt_in(body, self._account.settings["challenge_field"]) if self._challenge_url else ""
 
     def _operation(self, reply: Reply) -> str:
         """The operation that a 202 names, or nothing: then nobody can be asked what became of it."""

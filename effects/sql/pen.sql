@@ -39,6 +39,27 @@ SET reason = v.reason, look_up_at = now() + make_interval(secs => %(seconds)s)
 FROM unnest(%(ids)b::bigint[], %(reasons)b::text[]) AS v (id, reason)
 WHERE e.id = v.id AND e.state || '' = 'pending' AND e.look_up_at IS NULL
 
+-- begin_challenge: the one answer to what the provider asked is ours to give, for so many seconds more. Committed before its first byte.
+-- Given again only where nothing had left the machine that tried.
+INSERT INTO effects_challenge (effect_id, by, kind, raw, note)
+SELECT k.effect_id, %(by)s, '', '', ''
+FROM effects_keptreply k JOIN effects_effect e ON e.id = k.effect_id
+WHERE k.effect_id = %(id)s AND e.state || '' = 'pending' AND k.at + make_interval(secs => %(within)s) > now()
+ON CONFLICT (effect_id) DO UPDATE SET by = excluded.by, begun_at = now(), kind = '', note = '' WHERE effects_challenge.kind = 'not sent'
+RETURNING (
+    SELECT extract(epoch FROM k.at + make_interval(secs => %(within)s) - now())::float8
+    FROM effects_keptreply k WHERE k.effect_id = effects_challenge.effect_id
+)
+
+-- keep_challenge: the raw reply to that answer, committed before anybody reads it.
+UPDATE effects_challenge SET kind = %(kind)s, raw = %(raw)s, note = %(note)s, kept_at = now()
+WHERE effect_id = %(id)s AND kind = ''
+
+-- forgo_challenge: its time is over, and nothing of an answer has left a machine of ours; from here nobody may begin.
+INSERT INTO effects_challenge (effect_id, by, kind, raw, note, kept_at)
+SELECT e.id, %(by)s, %(kind)s, '', %(note)s, now() FROM effects_effect e WHERE e.id = %(id)s AND e.state || '' = 'pending'
+ON CONFLICT (effect_id) DO UPDATE SET kept_at = now() WHERE effects_challenge.kind = 'not sent'
+
 -- overdue: pending rows that nobody is working on any more, and open rows whose next look-up is due; at most so many of each channel.
 SELECT id, channel_id
 FROM (
@@ -60,8 +81,8 @@ WHERE id = %(channel_id)s AND swept_until <= now()
 UPDATE effects_channel SET swept_until = now() WHERE id = %(channel_id)s
 
 -- read: rows that nobody is working on, with the reply that was kept, if one was.
-SELECT e.id, e.state, e.channel_id, e.key, e.epoch, e.deadline, e.settled_at, k.kind, k.raw, k.note, now()
-FROM effects_effect e LEFT JOIN effects_keptreply k ON k.effect_id = e.id
+SELECT e.id, e.state, e.channel_id, e.key, e.epoch, e.deadline, e.settled_at, k.kind, k.raw, k.note, now(), c.begun_at, c.kind, c.raw, c.note
+FROM effects_effect e LEFT JOIN effects_keptreply k ON k.effect_id = e.id LEFT JOIN effects_challenge c ON c.effect_id = e.id
 WHERE e.id = ANY(%(ids)s) AND e.state || '' IN ('pending', 'unknown')
 
 -- prove: arrows b and f. A look-up found the effect at the provider, so it happened.

@@ -31,7 +31,7 @@ def effect(request: Visit, pk: int) -> HttpResponse:
 def effect_of(request: Visit, pk: int) -> Effect:
     """The effect, if it is in this workspace."""
     rows = Effect.objects.filter(workspace_id=request.membership.workspace_id)
-    found = rows.select_related("channel", "kept_reply", "superseded_by__opened_by").filter(pk=pk).first()
+    found = rows.select_related("channel", "kept_reply", "challenge", "superseded_by__opened_by").filter(pk=pk).first()
     if found is None:
         raise Http404("no such effect in this workspace")
     return found
@@ -82,4 +82,5 @@ def _reply(effect: Effect, tab: str) -> dict[str, Any]:
         "shown": TABS[tab](raw),
         "cut": is_cut(raw, tab),
         "kind": effect.reply and effect.reply.kind,
+        "answer": as_text(bytes(effect.answer.raw)) if effect.answer else "",
     }

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from tests.chaos.endings import i17, i18, i19, i20, i21
 from tests.chaos.facts import Facts
 from tests.chaos.history import History
-from tests.chaos.safety import Found, i1, i2, i3, i4, i5, i7, i8, i9, i10, i11, i12, i13, i14, i16
+from tests.chaos.safety import Found, i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14, i16
 
 RULES: tuple[Callable[[Facts], Found], ...] = (
-    i1, i2, i3, i4, i5, i7, i8, i9, i10, i11, i12, i13, i14, i16, i17, i18, i19, i20, i21,
+    i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14, i16, i17, i18, i19, i20, i21,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from tests.chaos.checking import Violation
 from tests.chaos.facts import Facts
 from tests.chaos.history import History
 
-STATES = ("done", "failed", "unknown", "revoked")  # pending is every row's beginning; no provider of ours strands one yet
+STATES = ("done", "failed", "unknown", "stranded", "revoked")  # pending is every row's beginning
 
 
 def missing(history: History, *, names: Iterable[str], acts: Iterable[str]) -> list[str]:

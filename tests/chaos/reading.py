@@ -81,7 +81,7 @@ def history_of(
         channels = [Channel(id, workspace, _account(provider, settings)) for id, workspace, provider, settings in ask(CHANNELS)]
         accounts = {channel.account for channel in channels}
         return History(
-            calls=[_call(record) for record in journal.read(file) if record.what == "call" and record.account in accounts],
+            calls=[_call(record) for record in journal.read(file) if record.what != "look-up" and record.account in accounts],
             effects=[_effect(*values) for values in ask(EFFECTS)],
             moves=[Move(*values) for values in ask(MOVES)],
             rows=[_row(*values) for values in ask(ROWS)],

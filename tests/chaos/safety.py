@@ -74,6 +74,17 @@ def _late(facts: Facts, states: set[str]) -> Found:
                 yield effect.target, f"called {call.at - moved[-1].at:.2f} s after it had become {moved[-1].after}"
 
 
+def i6(facts: Facts) -> Found:
+    """Stranded means that it was created once, and never completed."""
+    for effect in facts.history.effects:
+        if effect.state == "stranded" and not effect.ruled:
+            creations = [call for call in facts.of_effect.get(effect.id, []) if call.content is not None]
+            if len(creations) != 1:
+                yield effect.target, f"stranded, and created {len(creations)} times"
+            if any(call.filed for call in facts.of_effect.get(effect.id, [])):
+                yield effect.target, "stranded, and completed"
+
+
 def i7(facts: Facts) -> Found:
     """Deliveries only to rows of A, after their approval, and none begun after a stop."""
     for call in facts.history.calls:

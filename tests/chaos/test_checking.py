@@ -116,6 +116,11 @@ VIOLATIONS: dict[str, tuple[str, Callable[[History], Any]]] = {
         ),
     ),
     "called after it was unknown": ("I5", lambda h: h.calls.append(replace(h.calls[1], at=111.0, filed=False))),
+    "stranded, and completed": ("I6", lambda h: changed(h, "effects", 1, state="stranded")),
+    "stranded, and created again": (
+        "I6",
+        lambda h: (changed(h, "effects", 2, state="stranded"), h.calls.append(replace(h.calls[2], at=101.5))),
+    ),
     "delivered to nobody's row": ("I7", lambda h: h.calls.append(replace(h.calls[0], marker="m-x", target="x@y.example"))),
     "called before the approval": ("I7", lambda h: changed(h, "plans", 0, approved_at=101.5)),
     "called for a plan nobody approved": ("I7", lambda h: changed(h, "plans", 0, approved_at=None, state="rejected")),

@@ -112,6 +112,8 @@ def _states(facts: Facts) -> Iterator[str]:
             yield f"I2: {row.target} is done, and the provider gave no such receipt"
         if row.state == State.FAILED and here:
             yield f"I3: {row.target} is failed, and was delivered"
+        if row.state == State.STRANDED and [post.accepted for post in facts.posts if post.target == row.target] != [False]:
+            yield f"I6: {row.target} is stranded, and was not created once and never completed"
         if row.state == State.UNKNOWN and facts.newest()[row.identity].attempt > row.attempt:
             yield f"I5: {row.target} is unknown, and was tried again"
 

@@ -17,7 +17,7 @@ from tests import world
 from tests.crashes.hands import Hand
 from tests.crashes.invariants import Facts, broken
 from tests.crashes.story import Journal, an_approved_plan, chunks_of, facts_of
-from tests.fakes import FakeHttp, FakeRelay
+from tests.fakes import FakeHttp, FakeRelay, challenges
 
 pytestmark = [pytest.mark.crashes, pytest.mark.django_db]  # the mark makes the database; the stories commit for good
 ROWS = 6
@@ -101,6 +101,18 @@ MAIL: dict[str, range] = {
     "kept:cut": none,
     "settle:stop": upto(3),
 }
+# The same for a provider that creates first and completes when its challenge is answered; it cannot be asked.
+CHALLENGED: dict[str, range] = {
+    "kept:kill": upto(3),
+    "challenged:kill": upto(4),
+    "challenged:stop": upto(4),
+    "challenged:raise": exactly(1),
+    "challenge-answered:kill": upto(4),
+    "challenge-answered:stop": upto(4),
+    "challenge-kept:kill": upto(4),
+    "challenge-kept:stop": upto(4),
+    "": none,
+}
 # The worker dies at the first of these; then the sweeper meets the second.
 SWEEPER: dict[str, tuple[range, range]] = {
     "reserved:kill then give-up:kill": (two, two),
@@ -147,6 +159,7 @@ CELLS = [
     if unknown != SAME
 ]
 CELLS += [Cell(breaks, "mail", unknown) for breaks, unknown in MAIL.items()]
+CELLS += [Cell(breaks, "challenged", unknown) for breaks, unknown in CHALLENGED.items()]
 CELLS += [Cell("", kind, none) for kind in ("asked", "silent", "mail")]  # nothing breaks at all
 
 
@@ -164,11 +177,12 @@ def told(committed: None, request: pytest.FixtureRequest) -> Iterator[dict[str, 
     wanted = [
         item.callspec.params["cell"] for item in request.session.items if item.path == request.path and hasattr(item, "callspec")
     ]
-    with FakeHttp() as http, FakeRelay() as relay:
-        journals = {"asked": Journal(http), "mail": Journal(relay)}
+    with FakeHttp() as http, FakeRelay() as relay, FakeHttp(otherwise=challenges()) as challenger:
+        providers = {"asked": http, "silent": http, "mail": relay, "challenged": challenger}
+        journals = {"asked": Journal(http), "mail": Journal(relay), "challenged": Journal(challenger)}
         journals["silent"] = journals["asked"]
         plans = {
-            cell.name: an_approved_plan(_channel(cell, n, http, relay), rows=ROWS, event=f"cell{n}")
+            cell.name: an_approved_plan(_channel(cell, n, providers[cell.provider]), rows=ROWS, event=f"cell{n}")
             for n, cell in enumerate(wanted)
         }
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -182,12 +196,11 @@ def _kind(name: str) -> str:
     return name.rpartition(", ")[2]
 
 
-def _channel(cell: Cell, n: int, http: FakeHttp, relay: FakeRelay) -> Channel:
-    quick = {"timeout": 1.5, "settle_window": 0.0, "window": 4}
+def _channel(cell: Cell, n: int, provider: FakeHttp | FakeRelay) -> Channel:
+    settings = provider.settings | {"timeout": 1.5, "settle_window": 0.0, "window": 4}
     if cell.provider == "mail":
-        return world.a_channel(provider="smtp", slug=f"cell{n}", settings=relay.settings | quick | {"port": relay.port})
-    lookup = {} if cell.provider == "asked" else {"lookup_url": ""}
-    return world.a_channel(slug=f"cell{n}", settings=http.settings | quick | lookup)
+        return world.a_channel(provider="smtp", slug=f"cell{n}", settings=settings)
+    return world.a_channel(slug=f"cell{n}", settings=settings | ({} if cell.provider == "asked" else {"lookup_url": ""}))
 
 
 def _tell(cell: Cell, plan: Plan, chunks: list[int]) -> list[tuple[int | None, list[str] | None]]:
