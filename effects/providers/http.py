@@ -114,7 +114,7 @@ class Http:
         if status == 202 and self._operation(reply):
             return accepted(f"HTTP 202: operation {self._operation(reply)}, decided later")
         if status == 429:
-            return later("HTTP 429: too many calls", after=_seconds(headers.get("retry-after")), pauses=True)
+            return later("HTTP 429: too many calls", after=_seconds(headers.get("retry-after"), headers.get("date")), pauses=True)
         if status in REFUSED:
             return rejected(f"HTTP {status}: refused", pauses=status in (401, 403))
         return unknown(f"HTTP {status}: it may have happened")
@@ -187,16 +187,22 @@ class Http:
         return self._wires[origin]
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """`Retry-After` in seconds: a number, or an HTTP date. Anything odd is as if it were not there."""
+def _seconds(retry_after: str | None, date: str | None) -> float | None:
+    """`Retry-After` in seconds: a number, or an HTTP date. Anything odd is as if it were not there.
+
+    A date counts from the `Date` of the same reply, so that it means the same whenever it is read; without one, from now.
+    """
     if not retry_after:
         return None
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:9])
+    moment = _moment(retry_after)
+    return max(0.0, (moment - (_moment(date) or datetime.now(UTC))).total_seconds()) if moment else None
+
+
+def _moment(http_date: str | None) -> datetime | None:
     try:
-        moment = email.utils.parsedate_to_datetime(retry_after)
+        moment = email.utils.parsedate_to_datetime(http_date or "")
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
