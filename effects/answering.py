@@ -26,7 +26,7 @@ TOO_LATE = Reply(ReplyKind.NOT_SENT, note="its time was over")
 class Answering:
     """The answers of one channel in one piece of work: calls go side by side, and one connection writes them down in turn."""
 
-    pen: Callable[[str], Awaitable[Connection]]
+    pen: Callable[[str], Awaitable[Connection]]  # the connection for one use; a broken one is replaced
     provider: Provider
     by: str
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -46,7 +46,7 @@ class Answering:
 
     async def _answer(self, provider: Challenger, id: int, reply: Reply, challenge: str) -> bool:
         async with self._writing:
-            pen = await self.pen("answering")
+            pen, begun = await self.pen("answering"), time.monotonic()
             left = await ledger.begin_challenge(pen, id, by=self.by, within=provider.challenge_within)
             if left is None and not await ledger.forgo_challenge(pen, id, TOO_LATE, by=self.by):
                 return False
@@ -54,7 +54,7 @@ class Answering:
             await self._settle(id, verdict_of_answer(reply, TOO_LATE, self.provider))
             return True
         failpoints.reach("challenged")
-        answer = await _call(provider, challenge, ends=time.monotonic() + left)
+        answer = await _call(provider, challenge, not_after=begun + min(left, ledger.START_WITHIN))
         failpoints.reach("challenge-answered")
         await self._write(lambda pen: ledger.keep_challenge(pen, id, answer))
         failpoints.reach("challenge-kept")
@@ -84,10 +84,10 @@ class Answering:
             await ledger.insist(lambda: self.pen("answering"), write)
 
 
-async def _call(provider: Challenger, challenge: str, *, ends: float) -> Reply:
-    """The reply to the answer, given once."""
+async def _call(provider: Challenger, challenge: str, *, not_after: float) -> Reply:
+    """The reply to the answer, given once. Whoever stood still until `not_after` writes nothing: somebody else has spoken for the row."""
     try:
-        return await provider.answer(challenge, not_after=ends)
+        return await provider.answer(challenge, not_after=not_after)
     except NotSent as error:
         return Reply(ReplyKind.NOT_SENT, note=str(error))
     except Lost as error:

@@ -141,7 +141,7 @@ async def _read_again(pens: Pens, channel: Channel, provider: Provider, rows: li
 
 async def _answer(answering: Answering, rows: list[Overdue], challenges: dict[int, str], channel: Channel) -> set[int]:
     """Answer what a dead worker left unanswered, and settle by the answers it kept. Returns those whose reply nobody will keep any more."""
-    takes = timedelta(seconds=float(setting(channel, "timeout")) + ledger.SLACK)
+    takes = timedelta(seconds=ledger.START_WITHIN + float(setting(channel, "timeout")) + ledger.SLACK)
     under_way = {row.id: row.begun_at for row in rows if row.begun_at and not row.answer}
     await asyncio.gather(
         *(

@@ -54,10 +54,11 @@ class Journal:
 
     def _note_completion(self, target: str, receipt: str) -> None:
         """The challenge of what was created for this target is answered: from here on it is delivered; twice, if it was already."""
-        created = next(n for n, post in enumerate(self.posts) if post.target == target)
-        if self.posts[created].accepted:
-            self.posts.append(self.posts[created])
-        self.posts[created] = replace(self.posts[created], accepted=True, receipt=receipt)
+        n, created = next((n, post) for n, post in enumerate(self.posts) if post.target == target)
+        if created.accepted:
+            self.posts.append(created)
+        pending = self.ask(CLAIM, created.key, created.epoch) != []
+        self.posts[n] = replace(created, accepted=True, receipt=receipt, claimed=created.claimed and pending)
 
     def _note_mail(self, to: str, raw: bytes, accepted: bool) -> None:
         mail = message_from_bytes(raw.replace(b"\r\n..", b"\r\n.").removesuffix(b".\r\n"), policy=default)
