@@ -6,6 +6,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -13,7 +14,7 @@ import psycopg
 from config.stack import Stack
 from tests.chaos import script
 from tests.chaos.history import History
-from tests.chaos.reading import connect, history_of, moving
+from tests.chaos.reading import connect, history_of, leaks_in, moving
 from tests.sandbox import Sandbox
 
 if TYPE_CHECKING:  # the cast needs Django set up
@@ -46,7 +47,7 @@ class Campaign:
         tenants = self._tenants()
         ended, over = threading.Event(), threading.Event()
         office = Office(tenants, self.seed, ended)
-        onlooker = Onlooker(self.address, f"http://127.0.0.1:{self.stack.port}", tenants, over)
+        onlooker = Onlooker(self.address, self.stack.embedded.redis_url, f"http://127.0.0.1:{self.stack.port}", tenants, over)
         nemesis = Nemesis(self.stack, self.seed, repeat_messages, self.tell)
         workspaces = [tenant.workspace.pk for tenant in tenants.values()]
         for thread in (office, onlooker):
@@ -70,6 +71,7 @@ class Campaign:
         onlooker.join(30)
         onlooker.look()
         history = history_of(self.address, self.sandbox.journal, workspaces, samples=onlooker.samples, faults=nemesis.faults)
+        history.leaks = leaks_in(self._logs(), self._unspeakable(tenants))
         history.desk |= {tenant.workspace.pk: dana.desk(tenant) for tenant in tenants.values()}
         return history
 
@@ -100,6 +102,16 @@ class Campaign:
                     tenant.http(channel, settings | {"url": f"{settings['url']}?keys={keys}"}, **TIMES)
             tenant.http(script.TOUCHY, self.sandbox.http_settings, **TIMES | {"rate": "0", "window": "64"})
         return tenants
+
+    def _logs(self) -> list[Path]:
+        """What our own processes wrote, over all their lives."""
+        return [log for log in self.stack.home.log.glob("*.log") if log.stem in (*PROCESSES, "beat2")]
+
+    def _unspeakable(self, tenants: dict[str, "Tenant"]) -> dict[str, str]:
+        """What no log may hold, by kind."""
+        secrets = {f"the token of {slug}": tenant.secret for slug, tenant in tenants.items()}
+        keys = {f"the setting {name}": self.stack.environment[name] for name in ("SECRET_KEY", "SIGNOFF_ENCRYPTION_KEYS")}
+        return secrets | keys | {"the text of a letter": "your order has left our house", "an address": "@readers.example"}
 
     def _wait(self, until: Callable[[], bool], patience: float) -> None:
         deadline = time.monotonic() + patience

@@ -7,13 +7,13 @@ Not here: I6 (no provider of ours strands anything yet), I15 (who may decide is 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.chaos.endings import i17, i18, i19, i20, i21
+from tests.chaos.endings import i17, i18, i19, i20, i21, i22, i23
 from tests.chaos.facts import Facts
 from tests.chaos.history import History
-from tests.chaos.safety import Found, i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14, i16
+from tests.chaos.safety import Found, i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14, i15, i16
 
 RULES: tuple[Callable[[Facts], Found], ...] = (
-    i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14, i16, i17, i18, i19, i20, i21,
+    i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14, i15, i16, i17, i18, i19, i20, i21, i22, i23,
 )  # fmt: skip
 
 

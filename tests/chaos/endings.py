@@ -1,4 +1,4 @@
-"""What must hold at the end, and of what was shown on the way: I17 to I21. Pure."""
+"""What must hold at the end, and of what was shown on the way: I17 to I23. Pure."""
 
 import re
 from collections import Counter
@@ -8,6 +8,7 @@ from tests.chaos.facts import Facts
 from tests.chaos.safety import Found
 
 PASSING = re.compile(r"(once-)?slow|once-(429|(rcpt|data|dot)-4\d\d|(rcpt|data)-(drop|reset|silent|garbage))")
+QUEUED = 1000  # messages at the broker: what is announced at once, some seconds over, and all that the nemesis repeats
 CALM = 5.0  # seconds from approval to the first call, where nothing is broken
 FIGURES = ("waiting", "pending", "done", "failed", "unknown", "stranded", "revoked", "covered")
 
@@ -73,3 +74,16 @@ def i21(facts: Facts) -> Found:
         approved = facts.plans[row.plan].approved_at or 0.0
         if is_harmless(row.target) and calls and min(call.at for call in calls) > approved + CALM:
             yield row.target, f"waited {min(call.at for call in calls) - approved:.1f} s for its first call, with nothing broken"
+
+
+def i22(facts: Facts) -> Found:
+    """The broker never holds more than a few messages."""
+    for sample in facts.history.samples:
+        if sample.queued > QUEUED:
+            yield f"sample at {sample.at:.1f}", f"{sample.queued} messages waited at the broker"
+
+
+def i23(facts: Facts) -> Found:
+    """No secret and nothing of a letter in a log."""
+    for log, kind in facts.history.leaks:
+        yield log, f"holds {kind}"

@@ -96,6 +96,8 @@ class Plan:
     approved_at: float | None = None
     decided_digest: str = ""
     stopped_at: float | None = None
+    author: int | None = None
+    decided_by: int | None = None
 
 
 @dataclass(frozen=True)
@@ -147,12 +149,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sample:
-    """One look during the run: keys with two live claims, states by effect, and figures as shown by plan."""
+    """One look during the run: keys with two live claims, states by effect, figures as shown by plan, and messages at the broker."""
 
     at: float
     double: int = 0
     states: dict[int, str] = field(default_factory=dict)
     shown: dict[int, dict[str, int]] = field(default_factory=dict)
+    queued: int = 0
 
 
 @dataclass(frozen=True)
@@ -180,4 +183,7 @@ class History:
     entries: list[Entry] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    leaks: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # in which log, and what kind of thing that nobody should find there
     desk: dict[int, int] = field(default_factory=dict)  # workspace: rows that its desk said to be unknown, at the end

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import redis
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 from django.test import Client
@@ -81,9 +82,9 @@ class Office(threading.Thread):
 class Onlooker(threading.Thread):
     """Takes a sample a second: the ledger by SQL, and the figures of the newest plans as the API shows them."""
 
-    def __init__(self, address: str, web: str, tenants: dict[str, Tenant], ended: threading.Event) -> None:
+    def __init__(self, address: str, broker: str, web: str, tenants: dict[str, Tenant], ended: threading.Event) -> None:
         super().__init__(name="onlooker", daemon=True)
-        self.address, self.tenants, self.ended = address, tenants, ended
+        self.address, self.broker, self.tenants, self.ended = address, broker, tenants, ended
         self.agents = {tenant.workspace.pk: Agent(web, tenant.secret) for tenant in tenants.values()}
         self.samples: list[Sample] = []
 
@@ -100,7 +101,13 @@ class Onlooker(threading.Thread):
             for plan, workspace in newest:
                 with contextlib.suppress(Refusal, OSError, ValueError):
                     shown[plan] = self.agents[workspace].get(f"plans/{plan}")["counts"]
-            self.samples.append(sample(connection, time.time(), list(self.agents), shown))
+            self.samples.append(sample(connection, time.time(), list(self.agents), shown, self._queued()))
+
+    def _queued(self) -> int:
+        """Messages that wait at the broker; none while it is away."""
+        with contextlib.suppress(redis.RedisError), redis.Redis.from_url(self.broker, socket_timeout=2) as broker:
+            return int(broker.llen("celery"))
+        return 0
 
 
 def repeat_messages() -> None:

@@ -39,7 +39,7 @@ FROM approvals_row r JOIN approvals_plan p ON p.id = r.plan_id WHERE p.workspace
 PLANS = """
 SELECT p.id, p.workspace_id, p.channel_id, p.state, p.digest, extract(epoch FROM d.at)::float8, coalesce(d.digest, ''),
        (SELECT extract(epoch FROM max(a.at))::float8 FROM audit_entry a
-        WHERE a.object_kind = 'plan' AND a.object_id = p.id AND a.act = 'plan stopped')
+        WHERE a.object_kind = 'plan' AND a.object_id = p.id AND a.act = 'plan stopped'), p.author_id, d.by_id
 FROM approvals_plan p LEFT JOIN approvals_decision d ON d.plan_id = p.id AND d.kind = 'approved' WHERE p.workspace_id = ANY(%s)"""
 CHANNELS = "SELECT id, workspace_id, provider, settings FROM effects_channel WHERE workspace_id = ANY(%s)"
 PAUSES = "SELECT subject, started_by, extract(epoch FROM started_at)::float8 FROM effects_pause WHERE workspace_id = ANY(%s)"
@@ -96,10 +96,21 @@ def history_of(
         )
 
 
-def sample(connection: psycopg.Connection[Any], at: float, workspaces: list[int], shown: dict[int, dict[str, int]]) -> Sample:
+def sample(
+    connection: psycopg.Connection[Any], at: float, workspaces: list[int], shown: dict[int, dict[str, int]], queued: int = 0
+) -> Sample:
     """One look at the ledger as it is now."""
     [(double,)] = connection.execute(DOUBLE).fetchall()
-    return Sample(at, double, dict(connection.execute(STATES, (workspaces,)).fetchall()), shown)
+    return Sample(at, double, dict(connection.execute(STATES, (workspaces,)).fetchall()), shown, queued)
+
+
+def leaks_in(logs: Iterable[Path], words: dict[str, str]) -> list[tuple[str, str]]:
+    """Which of these logs holds which of these words: (log, what kind of thing it is)."""
+    found = []
+    for log in logs:
+        text = log.read_text(errors="replace")
+        found += [(log.name, kind) for kind, word in words.items() if word in text]
+    return found
 
 
 def moving(connection: psycopg.Connection[Any], workspaces: list[int]) -> int:

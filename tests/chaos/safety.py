@@ -245,6 +245,13 @@ def i14(facts: Facts) -> Found:
             yield f"plan {plan.id}", f"is {plan.state}, and the record tells of {told} approvals"
 
 
+def i15(facts: Facts) -> Found:
+    """Nobody decided on their own work. (That the decision has the right digest is I8.)"""
+    for plan in facts.history.plans:
+        if plan.approved_at and (plan.decided_by is None or plan.decided_by == plan.author):
+            yield f"plan {plan.id}", f"was approved by {plan.decided_by}, who answers for it"
+
+
 def i16(facts: Facts) -> Found:
     """No tenant's row goes out by another's account, and no provider's word rests another channel than its own."""
     for call in facts.history.calls:

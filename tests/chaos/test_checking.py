@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.chaos.checking import RULES, check
 from tests.chaos.history import Call, Channel, Effect, Entry, Epoch, Fault, History, Kept, LookUp, Move, Pause, Plan, Row, Sample
+from tests.chaos.reading import leaks_in
 from tests.chaos.safety import content_digest
 
 WORKER, SWEEPER = "host:1:abc", "sweeper host:2:def"
@@ -78,7 +80,7 @@ def all_is_well() -> History:
         moves=[Move(id, 103.0, "pending", after, WORKER) for id, after in ((1, "done"), (2, "unknown"), (3, "failed"))]
         + [Move(4, 120.0, "pending", "done", SWEEPER)],
         rows=[a_row(name, n) for n, name in enumerate(NAMES, 1)],
-        plans=[Plan(1, 1, 1, "approved", "sha256:p", 100.0, "sha256:p")],
+        plans=[Plan(1, 1, 1, "approved", "sha256:p", 100.0, "sha256:p", author=8, decided_by=7)],
         channels=[Channel(1, 1, "acme"), Channel(2, 2, "globex")],
         look_ups=[LookUp(4, 119.0, "found")],
         entries=[Entry("plan approved", "plan", 1, "human")],
@@ -152,6 +154,7 @@ VIOLATIONS: dict[str, tuple[str, Callable[[History], Any]]] = {
     "settled without a trail": ("I14", lambda h: h.moves.pop(2)),
     "a ruling that is not in the record": ("I14", lambda h: changed(h, "effects", 1, ruled=True)),
     "an approval that is not in the record": ("I14", lambda h: h.entries.clear()),
+    "approved by its author": ("I15", lambda h: changed(h, "plans", 0, decided_by=8)),
     "another tenant's account": ("I16", lambda h: changed(h, "calls", 0, account="globex")),
     "another tenant's ledger": ("I16", lambda h: changed(h, "effects", 0, workspace=2)),
     "a rest that nobody asked for": ("I16", lambda h: h.pauses.append(Pause("channel:2", WORKER, 105.0))),
@@ -180,6 +183,8 @@ VIOLATIONS: dict[str, tuple[str, Callable[[History], Any]]] = {
         "I20",
         lambda h: h.samples.append(Sample(111.0, 0, {}, {1: SHOWN | {"done": 1, "waiting": 1}})),
     ),
+    "messages without end": ("I22", lambda h: changed(h, "samples", 0, queued=5000)),
+    "a token in a log": ("I23", lambda h: h.leaks.append(("web.log", "the token of acme"))),
     "a neighbour that was held up": ("I21", lambda h: changed(h, "plans", 0, approved_at=90.0)),
 }
 
@@ -235,3 +240,9 @@ def test_a_row_of_a_stopped_plan_need_not_come_to_an_end() -> None:
     changed(history, "plans", 0, state="stopped", stopped_at=150.0)
     history.rows.append(replace(a_row("cy", 5), marker="m-cy"))
     assert check(history) == []
+
+
+def test_a_leak_is_found_in_the_log_that_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "web.log").write_bytes(b"\xff all is well\n")
+    (tmp_path / "worker.log").write_text("sgn_secret\n")
+    assert leaks_in(sorted(tmp_path.iterdir()), {"a token": "sgn_secret", "an address": "@"}) == [("worker.log", "a token")]
