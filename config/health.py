@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from config.roles import WEB
 from config.standing import excess
 
-# Every trigger of the three schema.sql files.
+# Every trigger of the apps' SQL files.
 GUARDS = (
     "effect_is_born_pending",
     "effects_belong_to_their_channel",
@@ -32,6 +32,12 @@ GUARDS = (
     "events_are_never_truncated",
     "look_ups_are_never_truncated",
     "epochs_are_never_truncated",
+    "callback_speaks_of_its_channel",
+    "callback_stays_as_received",
+    "callback_is_applied_once",
+    "callback_is_seen_once",
+    "callback_is_never_deleted",
+    "callbacks_are_never_truncated",
     "plan_follows_its_arrows",
     "machine_only_expires_plans",
     "row_stays_as_proposed",

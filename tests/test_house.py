@@ -55,7 +55,8 @@ def test_the_ledger_names_tests_that_exist() -> None:
 def test_readiness_looks_for_every_guard_of_the_ledger() -> None:
     triggers = set()
     for app in ("effects", "approvals", "audit"):
-        triggers |= set(re.findall(r"CREATE TRIGGER (\w+)", (ROOT / app / "sql" / "schema.sql").read_text()))
+        for path in (ROOT / app / "sql").glob("*.sql"):
+            triggers |= set(re.findall(r"^CREATE TRIGGER (\w+)", path.read_text(), re.MULTILINE))
     assert set(GUARDS) == triggers
 
 
