@@ -186,6 +186,15 @@ async def refuse(pen: Connection, id: int, *, sighting: Sighting, by: str) -> bo
     return cursor.rowcount == 1
 
 
+async def settle_by_callback(
+    pen: Connection, callback: int, id: int, *, seen: State, to: State, receipt: str, reason: str, by: str, awaited: bool
+) -> bool:
+    """Arrows b, c and f: the provider called back with proof. Effect and callback move in one commit; False when somebody was first."""
+    _stand_alone(pen)
+    values = {"callback": callback, "id": id, "seen": seen, "state": to, "receipt": receipt, "reason": reason, "by": by}
+    return (await pen.execute(SQL["settle_by_callback"], values | {"awaited": awaited})).rowcount == 1
+
+
 async def ask_again(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str, seconds: float) -> None:
     """Note a look-up that proved nothing, and when to ask next."""
     async with pen.transaction():
