@@ -47,11 +47,11 @@ def add(
 def change_secrets(channel: Channel, *, changed: dict[str, str], by: Actor) -> Channel:
     """The channel with these secrets set; an empty one is taken away, all others stay. Raises BadChannel when it could not work so."""
     locked = Channel.objects.select_for_update().get(pk=channel.pk)
-    secrets = {name: value for name, value in (unseal(locked.secrets) | changed).items() if value}
     try:
+        secrets = {name: value for name, value in (unseal(locked.secrets) | changed).items() if value}
         _check_secrets(secrets)
         _provider(locked.provider, setting_values(locked), secrets)
-    except BadSettings as error:
+    except ValueError as error:
         raise BadChannel(str(error)) from None
     locked.secrets = seal(secrets)
     locked.save(update_fields=["secrets"])
