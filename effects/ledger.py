@@ -192,7 +192,10 @@ async def settle_by_callback(
     """Arrows b, c and f: the provider called back with proof. Effect and callback move in one commit; False when somebody was first."""
     _stand_alone(pen)
     values = {"callback": callback, "id": id, "seen": seen, "state": to, "receipt": receipt, "reason": reason, "by": by}
-    return (await pen.execute(SQL["settle_by_callback"], values | {"awaited": awaited})).rowcount == 1
+    failpoints.reach("apply", pen)
+    cursor = await pen.execute(SQL["settle_by_callback"], values | {"awaited": awaited})
+    failpoints.reach("applied", pen)
+    return cursor.rowcount == 1
 
 
 async def ask_again(pen: Connection, id: int, *, seen: State, sighting: Sighting, by: str, seconds: float) -> None:

@@ -1,6 +1,7 @@
 """What late news does to the ledger: every state with every kind, through the real sweeper."""
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from effects import ledger, rulings
+from effects import failpoints, ledger, rulings
 from effects.applying import apply_callbacks
 from effects.models import Callback, Channel, Effect, Event, KeptReply
 from effects.states import State
@@ -217,6 +218,21 @@ def test_sweepers_at_once_apply_it_once(workplace: Workplace) -> None:
     swept(workplace)
     assert Event.objects.filter(before="unknown", after="done").count() == 10
     assert sorted(Callback.objects.values_list("outcome", flat=True)) == ["contrary"] * 10 + ["settled"] * 10
+
+
+@pytest.mark.parametrize("broken", ["apply:raise", "applied:raise", "apply:cut", "applied:cut"])
+def test_whatever_breaks_around_the_commit_it_is_applied_once(workplace: Workplace, broken: str) -> None:
+    effect = world.an_effect("unknown")
+    one = kept(effect, "delivered", receipt="r-7")
+    failpoints.arm(f"{broken}@1")
+    try:
+        for _ in range(3):
+            with contextlib.suppress(*ledger.GONE):
+                swept(workplace)
+    finally:
+        failpoints.arm("")
+    assert became(effect, one) == ("done", "settled")
+    assert effect.events.count() == 1 + Event.objects.filter(effect=effect, after="unknown").count()
 
 
 def test_a_channel_that_cannot_be_opened_holds_up_no_other(workplace: Workplace) -> None:
