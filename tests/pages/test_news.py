@@ -72,7 +72,8 @@ def test_who_sees_it_first_sees_it_alone(dana: Client) -> None:
 
 
 def test_it_needs_a_reason_and_keeps_what_was_typed(dana: Client) -> None:
-    one, other = late_news(), late_news(kind="rejected")
+    one = late_news()
+    other = late_news(one.effect, "rejected")
     answer = dana.post(f"{page_of(one.effect)}news/", {"callback": one.pk, "reason": " "})
     html = answer.content.decode()
     assert (answer.status_code, html.count("This field is required")) == (422, 1)
