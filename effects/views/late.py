@@ -50,8 +50,8 @@ class Late:
 
 
 def late(effect: Effect, *, may_read_raw: bool, typed: Form | None = None) -> list[Late]:
-    """Every callback of this effect, newest first; `typed` is a form to give back as it was sent."""
-    return [
+    """Every callback of this effect: what somebody has to see first, then the newest; `typed` is a form to give back as it was sent."""
+    told = [
         Late(
             one,
             title_of(one.kind),
@@ -61,6 +61,7 @@ def late(effect: Effect, *, may_read_raw: bool, typed: Form | None = None) -> li
         )
         for one in queries.callbacks_of(effect)
     ]
+    return sorted(told, key=lambda one: one.form is None)
 
 
 def title_of(kind: str) -> str:
@@ -85,7 +86,7 @@ def became(one: Callback, effect: Effect) -> str:
     if effect.state == State.UNKNOWN and one.kind == Kind.DELIVERED:
         return "It names no receipt, so it is no proof. It is here for whoever settles this effect."
     if effect.state == State.UNKNOWN:
-        return "No machine may say that a thing did not happen. It is here for whoever settles this effect."
+        return "That settles nothing by itself: only a person may say that it did not happen. It is here for whoever does."
     return "It is looked at in a moment."
 
 
