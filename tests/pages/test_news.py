@@ -135,6 +135,7 @@ def test_an_unknown_effect_shows_what_was_told_on_its_page_and_on_the_desk(dana:
     html = dana.get(page_of(effect)).content.decode()
     assert "only a person may say that it did not happen" in html
     assert "It names no receipt, so it is no proof" in html
+    assert "before you settle this" in html
     desk = dana.get("/acme/unknown/").content.decode()
     assert "(no proof by itself)" in desk
     for page in (html, desk):
