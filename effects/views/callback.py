@@ -7,6 +7,7 @@ one answer.
 import json
 import logging
 import re
+import secrets
 import time
 from typing import Any
 
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 
 LARGEST = 64 * 1024  # bytes of a body
 EVENT_ID = re.compile(r"[\x21-\x7e]{1,200}")
-NOBODY = bytes(32)  # compared with where there is no key, so that a stranger waits as long; what it says does not count
+NOBODY = secrets.token_bytes(32)  # compared with where there is no key, so that a stranger waits as long; nobody can sign with it
 TITLES = {
     "malformed": "The callback cannot be read",
     "unauthorized": "The callback is not signed as this channel expects, or not in time",

@@ -1,5 +1,6 @@
 """The door for providers that call back: who comes in, what is kept, and that a stranger learns nothing (S34, S45, S49, S56)."""
 
+import base64
 import json
 import threading
 from typing import Any
@@ -99,6 +100,14 @@ def test_a_stranger_learns_nothing(effect: Effect) -> None:
     }
     assert answers[0].json()["code"] == "unauthorized"
     assert not Callback.objects.exists()
+
+
+def test_a_channel_without_a_secret_takes_nothing_however_signed(effect: Effect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("effects.views.callback.NOBODY", bytes(32))  # as if somebody knew it
+    world.a_channel(slug="deaf")
+    for to in ("acme/deaf", "acme/nothing"):
+        answer = calls_back(body_about(effect), secret="whsec_" + base64.b64encode(bytes(32)).decode(), to=to)
+        assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("ago", [301, -302, 86_400])
