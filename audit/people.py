@@ -11,7 +11,8 @@ from accounts.roles import Role
 from audit import chain
 from audit.chain import Actor
 
-RESERVED = frozenset({"accounts", "admin", "api", "healthz", "readyz", "static", "theme"})  # first parts of our own addresses
+# First parts of our own addresses.
+RESERVED = frozenset({"accounts", "admin", "api", "callbacks", "healthz", "readyz", "static", "theme"})
 
 
 class Refused(Exception):

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from config import health
+from effects.views.callback import callback
 from runs.api.api import api
 
 urlpatterns = [
@@ -10,6 +11,7 @@ urlpatterns = [
     path("readyz", health.ready),
     path("accounts/", include("allauth.urls")),
     path("api/v1/", api.urls),
+    path("callbacks/<slug:workspace>/<slug:channel>/", callback, name="callback"),
     path("", include("accounts.urls")),
     path("<slug:workspace>/", include("approvals.urls")),
     path("<slug:workspace>/", include("runs.urls")),

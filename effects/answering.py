@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from effects import failpoints, ledger
-from effects.ledger import Connection
+from effects.connections import Connection, insist
 from effects.providers.base import Challenger, Lost, NotSent, Provider
 from effects.reading import verdict_of_answer
 from effects.verdicts import Reply, ReplyKind, Verdict, accepted
@@ -81,7 +81,7 @@ class Answering:
 
     async def _write(self, write: Callable[[Connection], Awaitable[None]]) -> None:
         async with self._writing:
-            await ledger.insist(lambda: self.pen("answering"), write)
+            await insist(lambda: self.pen("answering"), write)
 
 
 async def _call(provider: Challenger, challenge: str, *, not_after: float) -> Reply:

@@ -8,11 +8,11 @@ from django.db import IntegrityError, transaction
 from accounts.models import Workspace
 from audit import chain
 from audit.chain import Actor
-from effects import ledger, providers
+from effects import ledger, providers, signatures
 from effects.errors import BadChannel
 from effects.models import Channel
 from effects.providers import Account, BadSettings, Provider
-from effects.secrets import seal, unseal
+from effects.secrets import CALLBACK, for_calls, seal, unseal
 
 
 @transaction.atomic
@@ -22,6 +22,7 @@ def add(
     """A new channel. Raises BadChannel, naming the setting, when it could not work."""
     try:
         chosen = _read(provider, settings)
+        _check_secrets(secrets)
         _provider(provider, chosen, secrets)
     except BadSettings as error:
         raise BadChannel(str(error)) from None
@@ -40,6 +41,33 @@ def add(
         after={"provider": provider, "settings": chosen, "secrets": sorted(secrets)},
     )
     return channel
+
+
+@transaction.atomic
+def change_secrets(channel: Channel, *, changed: dict[str, str], by: Actor) -> Channel:
+    """The channel with these secrets set; an empty one is taken away, all others stay. Raises BadChannel when it could not work so."""
+    locked = Channel.objects.select_for_update().get(pk=channel.pk)
+    try:
+        secrets = {name: value for name, value in (unseal(locked.secrets) | changed).items() if value}
+        _check_secrets(secrets)
+        _provider(locked.provider, setting_values(locked), secrets)
+    except ValueError as error:
+        raise BadChannel(str(error)) from None
+    locked.secrets = seal(secrets)
+    locked.save(update_fields=["secrets"])
+    after = {"changed": sorted(changed), "secrets": sorted(secrets)}
+    on = ("channel", locked.pk, locked.slug)
+    chain.append("channel secrets changed", workspace_id=locked.workspace_id, by=by, on=on, after=after)
+    return locked
+
+
+def callback_keys(channel: Channel) -> list[bytes]:
+    """The keys that callbacks of this channel are signed with; none: it takes no callbacks.
+
+    Raises ValueError when no key opens its secrets.
+    """
+    text = unseal(channel.secrets).get(CALLBACK, "")
+    return signatures.read_secrets(text) if text else []
 
 
 def open_provider(channel: Channel) -> Provider:
@@ -85,6 +113,17 @@ def _read(provider: str, settings: dict[str, str]) -> dict[str, Any]:
     return chosen
 
 
+def _check_secrets(secrets: dict[str, str]) -> None:
+    for name, value in secrets.items():
+        if name != CALLBACK and name.lower().replace("-", "_") == CALLBACK:
+            raise BadSettings(f"the secret {name} must be written {CALLBACK}: any other name would be sent with every call")
+        if name == CALLBACK:
+            try:
+                signatures.read_secrets(value)
+            except ValueError as error:
+                raise BadSettings(f"{CALLBACK} {error}") from None
+
+
 def _in_bounds(chosen: dict[str, Any]) -> None:
     bounds = {"timeout": (0.1, 900), "settle_window": (0, 86_400), "window": (1, 512), "max_attempts": (1, 10)}
     bounds |= {"rate": (0, 100_000), "port": (1, 65_535)}
@@ -98,5 +137,5 @@ def _in_bounds(chosen: dict[str, Any]) -> None:
 def _provider(name: str, chosen: dict[str, Any], secrets: dict[str, str]) -> Provider:
     known = providers.settings_of(name)
     complete = {key: chosen.get(key, entry.default) for key, entry in known.items()}
-    account = Account(complete, secrets, loopback=django_settings.SIGNOFF_LOOPBACK_PROVIDERS)
+    account = Account(complete, for_calls(secrets), loopback=django_settings.SIGNOFF_LOOPBACK_PROVIDERS)
     return providers.register[name](account)

@@ -35,6 +35,8 @@ POINTS: dict[str, str] = {
     "put-back-done": "they are committed as free",
     "prove": "a look-up found the effect, and that is about to be committed",
     "proved": "it is committed",
+    "apply": "a callback is proof, and that is about to be committed",
+    "applied": "it is committed",
     "give-up": "a pending row is about to be committed as unknown",
     "gave-up": "it is committed",
 }

@@ -40,6 +40,13 @@ class RevocationForm(forms.Form):
     state = forms.ChoiceField(choices=[(state, state) for state in STATES], widget=forms.HiddenInput)
 
 
+class NewsForm(forms.Form):
+    """Having seen late news. `callback` is the one that was on screen."""
+
+    reason = words("What did you do about it?", help_text="Kept in the record, under your name.")
+    callback = forms.IntegerField(min_value=1, max_value=2**62, widget=forms.HiddenInput)
+
+
 class EpochForm(forms.Form):
     """Deliberately doing a thing again that was done. `epoch` is the epoch that was on screen."""
 

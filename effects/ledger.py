@@ -4,20 +4,15 @@ Commit, call, commit: each function here is one transaction of its own on a conn
 another, so that `reserve` is on disk before the call and the raw reply before anybody reads it.
 """
 
-import asyncio
-import os
-import socket
-import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from django.db import connections
 from psycopg.pq import TransactionStatus
 
 from effects import failpoints
+from effects.connections import Connection
 from effects.content import Content
 from effects.providers.base import Sighting
 from effects.statements import read_statements
@@ -26,19 +21,9 @@ from effects.verdicts import Reply, Verdict, storable
 
 SQL = read_statements(Path(__file__).parent / "sql" / "pen.sql")
 
-# Rows are looked up by key or id, whatever the statistics say: a plan made while the ledger was small must not read all of it later.
-BY_KEY_ONLY = (
-    "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off"
-)
-
 START_WITHIN = 5.0  # seconds after its reservation in which a call may begin; an older claim is somebody else's business
 FIRST_LOOK = 2.0  # seconds until a provider that decides later is asked for the first time
-STANDSTILL = 15.0  # seconds that one transaction may take; a worker that stands still in the middle holds nobody up for longer
 SLACK = 3.0  # seconds for keeping the reply, before the sweeper may look
-
-Connection = psycopg.AsyncConnection[Any]
-PATIENCE = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to write down what came back, when the database is away
-GONE = (psycopg.OperationalError, psycopg.errors.TransactionTimeout)  # a connection is lost, in whatever way
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +57,6 @@ class Won:
     id: int
     attempt: int
     claim: Claim
-
-
-def incarnation() -> str:
-    """This process as the ledger names it. A restarted worker on the same host is another worker."""
-    return f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-
-
-async def connect() -> Connection:
-    """A connection for the machine's pen: autocommit, durable commits, plans by key only."""
-    parameters = connections["default"].get_connection_params()
-    wanted = {name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if parameters.get(name)}
-    pen = await psycopg.AsyncConnection.connect(
-        **wanted, autocommit=True, application_name="signoff pen", prepare_threshold=1, connect_timeout=10,
-        keepalives_idle=10, keepalives_interval=5, keepalives_count=3, options=f"-c synchronous_commit=on {BY_KEY_ONLY}",
-    )  # fmt: skip
-    if pen.info.server_version >= 170000:  # while a pipeline is open, no idle time-out counts
-        await pen.execute(f"SET transaction_timeout = '{STANDSTILL:g}s'")
-    return pen
-
-
-async def insist(pen: Callable[[], Awaitable[Connection]], write: Callable[[Connection], Awaitable[None]]) -> None:
-    """Write down what came back; again over a new connection when the database went away, since saying it twice changes nothing."""
-    for patience in (*PATIENCE, None):
-        try:
-            return await write(await pen())
-        except GONE:
-            if patience is None:
-                raise
-            await asyncio.sleep(patience)
 
 
 async def reserve(pen: Connection, claims: Sequence[Claim], *, of: Origin, worker: str, deadline: float) -> list[Won]:
@@ -207,6 +163,18 @@ async def refuse(pen: Connection, id: int, *, sighting: Sighting, by: str) -> bo
     async with pen.transaction():
         await _note(pen, id, sighting, by)
         cursor = await pen.execute(SQL["refuse"], {"id": id, "by": by})
+    return cursor.rowcount == 1
+
+
+async def settle_by_callback(
+    pen: Connection, callback: int, id: int, *, seen: State, to: State, receipt: str, reason: str, by: str, awaited: bool
+) -> bool:
+    """Arrows b, c and f: the provider called back with proof. Effect and callback move in one commit; False when somebody was first."""
+    _stand_alone(pen)
+    values = {"callback": callback, "id": id, "seen": seen, "state": to, "receipt": receipt, "reason": reason, "by": by}
+    failpoints.reach("apply", pen)
+    cursor = await pen.execute(SQL["settle_by_callback"], values | {"awaited": awaited})
+    failpoints.reach("applied", pen)
     return cursor.rowcount == 1
 
 

@@ -7,11 +7,14 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from effects.news import Kind, Outcome
 from effects.states import BLOCKING, WAITS_FOR_A_PERSON, State
 
 STATES = [state.value for state in State]
 BLOCKING_STATES = sorted(BLOCKING)
 OPEN_STATES = sorted({State.PENDING, *WAITS_FOR_A_PERSON})
+KINDS = [kind.value for kind in Kind]
+OUTCOMES = [outcome.value for outcome in Outcome]
 
 
 class Channel(models.Model):
@@ -176,6 +179,61 @@ class LookUp(models.Model):
 
     def __str__(self) -> str:
         return self.answer
+
+
+class Callback(models.Model):
+    """What a provider told later of one effect, signed, kept before anybody acted on it.
+
+    The web keeps it and notes who has seen it; the sweeper says what it came to. Its content never changes, and it is applied once.
+    """
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    event_id = models.CharField(max_length=200)  # the provider's own name for this event
+    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="callbacks")
+    kind = models.CharField(max_length=10, choices=[(kind, kind) for kind in KINDS])
+    exact = models.BooleanField()  # it names the attempt, or there is but one
+    receipt = models.TextField(blank=True)
+    reason = models.TextField(blank=True)
+    said_at = models.DateTimeField(null=True)  # when it happened, in the provider's own word
+    raw = models.BinaryField()  # the body that was signed
+    received_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(null=True, db_default=Now())  # when the sweeper looks at it next
+    applied_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=10, blank=True, db_default="")
+    seen_by = models.CharField(max_length=200, blank=True, db_default="")
+    seen_at = models.DateTimeField(null=True)
+    seen_reason = models.TextField(blank=True, db_default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["channel", "event_id"], name="an_event_is_kept_once"),
+            models.CheckConstraint(condition=Q(kind__in=KINDS), name="a_callback_is_one_of_three"),
+            models.CheckConstraint(
+                condition=Q(outcome="", applied_at=None, due_at__isnull=False)
+                | Q(outcome__in=OUTCOMES, applied_at__isnull=False, due_at=None),
+                name="applied_exactly_when_it_came_to_something",
+            ),
+            models.CheckConstraint(
+                condition=Q(seen_at=None, seen_by="", seen_reason="")
+                | (Q(seen_at__isnull=False, outcome=Outcome.CONTRARY.value) & ~Q(seen_by="") & ~Q(seen_reason="")),
+                name="only_news_is_seen_by_whom_and_why",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="callbacks_that_are_due"),
+            models.Index(
+                fields=["workspace", "id"], condition=Q(outcome=Outcome.CONTRARY.value, seen_at=None), name="news_for_a_person"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.outcome or 'waits'}"
+
+    @property
+    def is_news(self) -> bool:
+        """True while it contradicts the ledger and nobody has said that they saw it."""
+        return self.outcome == Outcome.CONTRARY and self.seen_at is None
 
 
 class Epoch(models.Model):

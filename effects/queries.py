@@ -1,14 +1,15 @@
 """What pages ask of the ledger. Every list takes a constant number of queries, whatever its length."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import FETCH_RAISE, Prefetch, Q, QuerySet
 from django.db.models.functions import Now
 
 from accounts.paging import SIZE, Page, page_of
-from effects.models import Channel, Effect, Epoch, LookUp, Pause
+from effects.models import Callback, Channel, Effect, Epoch, LookUp, Pause
+from effects.news import Outcome
 from effects.pausing import EVERYTHING, in_force, of_channel, of_workspace
 from effects.states import BLOCKING, State
 
@@ -93,6 +94,7 @@ class Case:
 
     effect: Effect
     look_ups: list[LookUp]
+    callbacks: list[Callback] = field(default_factory=list)  # what it told later, newest first
 
     @property
     def answers(self) -> list[tuple[str, int]]:
@@ -115,12 +117,13 @@ def case(workspace_id: int, pk: int) -> Case | None:
 
 def _cases(workspace_id: int) -> QuerySet[Effect]:
     asked = Prefetch("look_ups", LookUp.objects.defer("raw").order_by("-id"), to_attr="asked")
+    told = Prefetch("callbacks", Callback.objects.defer("raw").order_by("-id"), to_attr="told")
     rows = Effect.objects.filter(workspace_id=workspace_id).defer("kept_reply__raw")
-    return rows.select_related("channel", "kept_reply").prefetch_related(asked).fetch_mode(FETCH_RAISE)
+    return rows.select_related("channel", "kept_reply").prefetch_related(asked, told).fetch_mode(FETCH_RAISE)
 
 
 def _case(effect: Effect) -> Case:
-    return Case(effect, effect.asked)  # type: ignore[attr-defined]
+    return Case(effect, effect.asked, effect.told)  # type: ignore[attr-defined]
 
 
 def open_counts(workspace_id: int) -> dict[str, int]:
@@ -140,6 +143,22 @@ def waiting_since(workspace_id: int) -> dict[str, datetime | None]:
         .first()
         for state in (State.UNKNOWN, State.STRANDED)
     }
+
+
+def news(workspace_id: int) -> QuerySet[Callback]:
+    """Callbacks that contradict the ledger and that nobody has seen yet, oldest first."""
+    rows = Callback.objects.filter(workspace_id=workspace_id, outcome=Outcome.CONTRARY.value, seen_at=None)
+    return rows.order_by("pk").select_related("effect").defer("raw").fetch_mode(FETCH_RAISE)
+
+
+def news_count(workspace_id: int) -> int:
+    """How many of them wait (at most MANY)."""
+    return news(workspace_id).select_related(None).order_by()[:MANY].count()
+
+
+def callbacks_of(effect: Effect) -> list[Callback]:
+    """What the provider told later of one effect, newest first."""
+    return list(effect.callbacks.order_by("-id")[:100])
 
 
 def pauses(workspace_id: int) -> list[Pause]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from effects import failpoints, ledger
 from effects.answering import Answering
-from effects.ledger import Claim, Connection, Origin, Won
+from effects.connections import Connection, insist
+from effects.ledger import Claim, Origin, Won
 from effects.providers.base import Delivery, Lost, NotSent, Provider
 from effects.reading import verdict_of
 from effects.verdicts import LONGEST_WAIT, Reply, ReplyKind, Verdict
@@ -185,7 +186,7 @@ class Sending:
                 can_look_up=self.provider.can_look_up(),
             )
 
-        await ledger.insist(lambda: self.pen("recording"), write)
+        await insist(lambda: self.pen("recording"), write)
 
     async def _rest(self, verdict: Verdict) -> None:
         """The provider asked this channel to wait, or refused its credentials: then until a person lifts it."""

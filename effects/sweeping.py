@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 
 from effects import ledger
 from effects.answering import Answering
+from effects.applying import apply_callbacks
 from effects.channels import setting
-from effects.ledger import Connection
+from effects.connections import GONE, Connection
 from effects.looking import look_up
 from effects.models import Channel
 from effects.providers.base import Answer, Provider, Sighting
@@ -64,11 +65,15 @@ class Overdue:
 
 
 async def sweep(workplace: Workplace, *, most: int = MOST) -> int:
-    """Look once at what is overdue; returns how many rows were looked at. Channels are swept side by side, each by one sweeper."""
+    """Look once at what is overdue, then at what providers told; returns how many rows and callbacks were looked at.
+
+    Channels are swept side by side, each by one sweeper.
+    """
     async with workplace.pens() as pen:
         overdue = await ledger.overdue(await pen("sweeping"), most=most)
     turnstile = asyncio.Semaphore(CHANNELS_AT_ONCE)
-    return sum(await asyncio.gather(*(_sweep_channel(workplace, turnstile, id, ids) for id, ids in overdue.items())))
+    rows = sum(await asyncio.gather(*(_sweep_channel(workplace, turnstile, id, ids) for id, ids in overdue.items())))
+    return rows + await apply_callbacks(workplace)
 
 
 async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, channel_id: int, ids: list[int]) -> int:
@@ -79,7 +84,7 @@ async def _sweep_channel(workplace: Workplace, turnstile: asyncio.Semaphore, cha
         rows = await _read(await pen("sweeping"), ids)
         try:
             await _look_at(workplace, pen, channel_id, rows)
-        except ledger.GONE:  # the database's trouble, not the channel's: the next sweep goes on from here
+        except GONE:  # the database's trouble, not the channel's: the next sweep goes on from here
             raise
         except Exception as error:  # a key rotated away, say
             log.exception("channel %s could not be swept", channel_id)

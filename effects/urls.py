@@ -10,6 +10,7 @@ urlpatterns = [
     path("effects/<int:pk>/", effect.effect, name="effect"),
     path("effects/<int:pk>/resolution/", acts.resolution, name="resolution"),
     path("effects/<int:pk>/revocation/", acts.revocation, name="revocation"),
+    path("effects/<int:pk>/news/", acts.news, name="news"),
     path("effects/<int:pk>/epoch/", acts.epoch, name="epoch"),
     path("effects/<int:pk>/look-up/", acts.look_up, name="look-up"),
     path("epochs/", epochs.epochs, name="epochs"),

@@ -13,9 +13,9 @@ import uvloop
 from django.conf import settings
 from psycopg.pq import TransactionStatus
 
-from effects import failpoints, ledger
+from effects import failpoints
 from effects.channels import open_provider
-from effects.ledger import Connection
+from effects.connections import Connection, connect, incarnation
 from effects.models import Channel
 from effects.providers import Provider
 
@@ -31,7 +31,7 @@ class Workplace:
 
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-        self.worker = ledger.incarnation()
+        self.worker = incarnation()
         failpoints.arm(settings.SIGNOFF_FAILPOINTS)
         self._thread = threading.Thread(target=self.loop.run_forever, name="sending", daemon=True)
         self._thread.start()
@@ -51,7 +51,7 @@ class Workplace:
         async def pen(use: str) -> Connection:
             mine = held.get(use)
             if mine is None or mine.closed or mine.broken:
-                mine = held[use] = self._spare.pop() if self._spare else await ledger.connect()
+                mine = held[use] = self._spare.pop() if self._spare else await connect()
             return mine
 
         try:

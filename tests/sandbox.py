@@ -18,9 +18,11 @@ ROOT = Path(__file__).resolve().parents[1]
 class Sandbox:
     """`with Sandbox(journal, http=…, smtp=…) as sandbox:` a running sandbox; it can be killed and started again."""
 
-    def __init__(self, journal: Path, *, http: int, smtp: int, seed: int = 0, faults: float = 0.0) -> None:
+    def __init__(
+        self, journal: Path, *, http: int, smtp: int, seed: int = 0, faults: float = 0.0, more: tuple[str, ...] = ()
+    ) -> None:
         self.journal, self.http, self.smtp = journal, http, smtp
-        self.seed, self.faults = seed, faults
+        self.seed, self.faults, self.more = seed, faults, more
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -35,7 +37,7 @@ class Sandbox:
         ports = ["--http-port", str(self.http), "--smtp-port", str(self.smtp)]
         told = ["--journal", str(self.journal), "--seed", str(self.seed), "--faults", str(self.faults)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "config.sandbox", *ports, *told], cwd=ROOT, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "config.sandbox", *ports, *told, *self.more], cwd=ROOT, stdout=subprocess.DEVNULL
         )
         deadline = time.monotonic() + 20
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -7,21 +7,22 @@ from django import template
 from accounts.roles import Act, may
 from approvals.queries import proposed_count
 from effects.models import Pause
-from effects.queries import halts, open_counts
+from effects.queries import halts, news_count, open_counts
 
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
 def what_waits(context: template.Context) -> dict[str, int]:
-    """`inbox`: all that this person may act on; `desk`: unknown and stranded effects. Empty outside a workspace."""
+    """`inbox`: all that this person may act on, late news too; `desk`: unknown and stranded effects. Empty outside a workspace."""
     request: Any = context.get("request")
     membership = getattr(request, "membership", None)
     if membership is None:
         return {}
     desk = sum(open_counts(membership.workspace_id).values())
     mine = proposed_count(membership.workspace_id, user_id=membership.user_id) if may(membership.role, Act.DECIDE) else 0
-    return {"inbox": mine + (desk if may(membership.role, Act.RESOLVE) else 0), "desk": desk}
+    theirs = desk + news_count(membership.workspace_id) if may(membership.role, Act.RESOLVE) else 0
+    return {"inbox": mine + theirs, "desk": desk}
 
 
 @register.simple_tag(takes_context=True)

@@ -14,7 +14,7 @@ from effects.states import State
 @require_safe
 @door(Act.READ)
 def inbox(request: Visit) -> HttpResponse:
-    """Plans to decide on, effects that nobody can settle but a person, and whatever is paused."""
+    """Plans to decide on, effects that nobody can settle but a person, late news, and whatever is paused."""
     workspace_id = request.membership.workspace_id
     paused = ledger.pauses(workspace_id)
     plans, channels = queries.plans_by_id(workspace_id, paused), ledger.channels_held(workspace_id, paused)
@@ -22,6 +22,8 @@ def inbox(request: Visit) -> HttpResponse:
         "inbox": queries.inbox(workspace_id, request.user.pk),
         "counts": ledger.open_counts(workspace_id),
         "since": ledger.waiting_since(workspace_id),
+        "news": list(ledger.news(workspace_id)[:20]),
+        "news_count": ledger.news_count(workspace_id),
         "unknown": ledger.cases(workspace_id, State.UNKNOWN).rows[:5],
         "pauses": [(pause, plans.get(pause.subject), channels.get(pause.subject)) for pause in paused],
     }

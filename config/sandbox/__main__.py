@@ -1,4 +1,7 @@
-"""`python -m config.sandbox --http-port N --smtp-port N --journal FILE [--seed N] [--faults PERCENT] [--delay SECONDS]`."""
+"""`python -m config.sandbox --http-port N --smtp-port N --journal FILE [--seed N] [--faults PERCENT] [--delay SECONDS]`.
+
+`--callbacks ADDRESS --callback-secret whsec_…` lets it tell later what a target's tag asks for.
+"""
 
 import argparse
 import asyncio
@@ -7,7 +10,9 @@ import sys
 from pathlib import Path
 
 from config.sandbox import http, smtp
+from config.sandbox.callbacks import Caller
 from config.sandbox.journal import Journal
+from effects.signatures import read_secrets
 
 
 def main() -> int:
@@ -19,7 +24,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which of the targets without a name misbehave, and how")
     parser.add_argument("--faults", type=float, default=0.0, help="how many of them do, in percent (0)")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer to a call (0)")
+    parser.add_argument("--callbacks", default="", metavar="ADDRESS", help="where it calls back (nowhere)")
+    parser.add_argument("--callback-secret", default="", metavar="SECRET", help="whsec_…, as the channel's callback_secret")
     options = parser.parse_args()
+    if options.callbacks:
+        try:
+            read_secrets(options.callback_secret)
+        except ValueError as error:
+            parser.error(f"--callback-secret {error}")
     try:
         asyncio.run(serve(options))
     except OSError as error:
@@ -34,7 +46,8 @@ async def serve(options: argparse.Namespace) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    told = {"seed": options.seed, "faults": options.faults / 100, "delay": options.delay}
+    later = Caller(journal, options.callbacks, options.callback_secret)
+    told = {"seed": options.seed, "faults": options.faults / 100, "delay": options.delay, "later": later}
     servers = [
         await http.Front(journal, **told).listen(options.http_port),
         await smtp.Front(journal, **told).listen(options.smtp_port),

@@ -10,6 +10,7 @@ import json
 import secrets
 import socket
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -46,12 +47,16 @@ class Request:
 
 @dataclass
 class Front:
-    """One sandbox over one journal; `seed` and `faults` are those of `behaviour_of`, `delay` comes before each answer to a call."""
+    """One sandbox over one journal; `seed` and `faults` are those of `behaviour_of`, `delay` comes before each answer to a call.
+
+    `later` hears of each call that is in the journal.
+    """
 
     journal: Journal
     seed: int = 0
     faults: float = 0.0
     delay: float = 0.0
+    later: Callable[[Record], None] = lambda record: None
 
     async def listen(self, port: int) -> asyncio.Server:
         """The listening server, on 127.0.0.1 only."""
@@ -103,6 +108,7 @@ class Front:
             behaviour = Behaviour(behaviour.name)
         record.answer = base64.b64encode(script.answer).decode()
         await self.journal.append(record)
+        self.later(record)
         await asyncio.sleep(self.delay + (SLOW if behaviour.slow else 0.0))
         return script
 

@@ -8,6 +8,7 @@ import base64
 import contextlib
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -34,6 +35,7 @@ class Front:
     seed: int = 0
     faults: float = 0.0
     delay: float = 0.0
+    later: Callable[[Record], None] = lambda record: None
 
     async def listen(self, port: int) -> asyncio.Server:
         """The listening server, on 127.0.0.1 only."""
@@ -163,14 +165,14 @@ class Conversation:
     async def record(self, *, phase: str, answer: str, raw: bytes = b"", receipt: str = "", name: str | None = None) -> None:
         """Write down one call, before it is answered."""
         content, keys = _content(raw)
-        await self.front.journal.append(
-            Record(
-                "call", "smtp", self.target, self.behaviour.name if name is None else name, self.sender,
-                marker=marker_in(content.get("text", ""), content.get("html", "")), filed=bool(receipt), receipt=receipt,
-                number=self.number, keys=keys, content=content or None, note=phase, at=now(),
-                answer=base64.b64encode(answer.encode()).decode(),
-            )
+        record = Record(
+            "call", "smtp", self.target, self.behaviour.name if name is None else name, self.sender,
+            marker=marker_in(content.get("text", ""), content.get("html", "")), filed=bool(receipt), receipt=receipt,
+            number=self.number, keys=keys, content=content or None, note=phase, at=now(),
+            answer=base64.b64encode(answer.encode()).decode(),
         )  # fmt: skip
+        await self.front.journal.append(record)
+        self.front.later(record)
 
 
 def _said(word: str) -> str:

@@ -14,7 +14,7 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM PUBLIC, {web}, {worker};
 REVOKE ALL ON FUNCTION
     entry_is_written_once(), effect_is_born_pending(), effects_belong_to_their_channel(), refuse(), final_effect_never_changes(),
     effect_leaves_a_trail(), epoch_supersedes_a_done_effect(), written_once(), plan_follows_its_arrows(), row_stays_as_proposed(),
-    rows_come_into_a_draft(), decision_has_four_eyes(), approval_rests_on_a_decision()
+    rows_come_into_a_draft(), decision_has_four_eyes(), approval_rests_on_a_decision(), callback_speaks_of_its_channel()
 FROM PUBLIC, {web}, {worker};
 
 -- The way in.
@@ -47,6 +47,12 @@ GRANT SELECT, INSERT ON effects_epoch, effects_lookup TO {web};
 GRANT SELECT, INSERT, UPDATE (lifted_by, lifted_at) ON effects_pause TO {web};
 GRANT SELECT ON effects_channel, effects_keptreply, effects_challenge, effects_event TO {web};
 
+-- Web: the door of callbacks. It keeps what a provider signed and notes who has seen it; what it comes to is for the worker to say.
+GRANT SELECT,
+    INSERT (workspace_id, channel_id, event_id, effect_id, kind, exact, receipt, reason, said_at, raw),
+    UPDATE (seen_by, seen_at, seen_reason)
+    ON effects_callback TO {web};
+
 -- Web: the record, for reading and adding to.
 GRANT SELECT, INSERT ON audit_entry TO {web};
 
@@ -63,6 +69,7 @@ GRANT INSERT (effect_id, by, answer, receipt, raw) ON effects_lookup TO {worker}
 GRANT SELECT, INSERT (workspace_id, subject, reason, started_by, until, lifted_by) ON effects_pause TO {worker};
 GRANT SELECT, UPDATE (next_slot, swept_until) ON effects_channel TO {worker};
 GRANT SELECT ON effects_epoch TO {worker};
+GRANT SELECT, UPDATE (due_at, applied_at, outcome) ON effects_callback TO {worker};
 
 -- Worker: dispatch (approvals/sql/dispatch.sql). It leases chunks, reads frozen rows, and closes plans that nobody decided on in time.
 GRANT SELECT, UPDATE (due_at, leased_by, leased_until, announced_at, takes, trying) ON approvals_chunk TO {worker};

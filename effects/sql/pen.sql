@@ -133,3 +133,38 @@ SELECT EXISTS (
     SELECT FROM effects_pause
     WHERE subject = ANY(%(subjects)s) AND lifted_at IS NULL AND (until IS NULL OR until > now())
 )
+
+-- due_callbacks: kept callbacks that nobody has applied, with the effect that each speaks of, and what its call was answered while it is pending.
+SELECT c.id, c.channel_id, c.effect_id, c.kind, c.receipt, c.exact, e.state, e.deadline <= now(), k.kind, k.raw, k.note
+FROM effects_callback c
+JOIN effects_effect e ON e.id = c.effect_id
+LEFT JOIN effects_keptreply k ON k.effect_id = e.id AND e.state || '' = 'pending'
+WHERE c.due_at <= now()
+ORDER BY c.due_at, c.id
+LIMIT %(most)s
+
+-- settle_by_callback: arrows b, c and f. The provider called back with proof: the effect and the callback move together, or neither does.
+-- A reply that was kept meanwhile is read first, unless it said "later".
+WITH moved AS (
+    UPDATE effects_effect
+    SET state = %(state)s, receipt = %(receipt)s, reason = %(reason)s, settled_by = %(by)s, settled_at = now(), look_up_at = NULL
+    WHERE id = %(id)s AND state || '' = %(seen)s
+      AND (%(seen)s = 'unknown' OR %(awaited)s OR NOT EXISTS (SELECT FROM effects_keptreply WHERE effect_id = %(id)s))
+      AND EXISTS (SELECT FROM effects_callback WHERE id = %(callback)s AND applied_at IS NULL)
+    RETURNING id
+)
+UPDATE effects_callback SET outcome = 'settled', applied_at = now(), due_at = NULL
+WHERE id = %(callback)s AND applied_at IS NULL AND EXISTS (SELECT FROM moved)
+
+-- conclude_callback: what it came to where the effect stays as it is. The same news told again is no more news.
+UPDATE effects_callback c
+SET applied_at = now(), due_at = NULL,
+    outcome = CASE WHEN %(outcome)s = 'contrary' AND EXISTS (
+        SELECT FROM effects_callback o WHERE o.effect_id = c.effect_id AND o.kind = c.kind AND o.outcome = 'contrary'
+    ) THEN 'repeated' ELSE %(outcome)s END
+WHERE c.id = %(callback)s AND c.applied_at IS NULL
+
+-- put_off_callback: its effect is open, and it is no proof; looked at again, the less often the longer that lasts.
+UPDATE effects_callback
+SET due_at = now() + make_interval(secs => least(60, greatest(2, 0.25 * extract(epoch FROM now() - received_at)))::float8)
+WHERE id = %(callback)s AND applied_at IS NULL

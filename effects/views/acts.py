@@ -1,4 +1,4 @@
-"""Acts on one effect: resolve, revoke, open an epoch, ask the provider. Each is a noun that is POSTed to."""
+"""Acts on one effect: resolve, revoke, open an epoch, ask the provider, see late news. Each is a noun that is POSTed to."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,11 @@ from django.views.decorators.http import require_POST
 
 from accounts.doors import Visit, door, see_other
 from accounts.roles import Act
-from effects import queries, rulings
+from effects import queries, rulings, seeing
 from effects.asking import ask_now
 from effects.doors import human_of
 from effects.errors import LostRace, Refused
-from effects.forms import EpochForm, ResolutionForm, RevocationForm
+from effects.forms import EpochForm, NewsForm, ResolutionForm, RevocationForm
 from effects.models import Effect
 from effects.states import State
 from effects.story import ANSWERS
@@ -65,6 +65,20 @@ def epoch(request: Visit, pk: int) -> HttpResponse:
         return f"Epoch {opened.epoch} is open. Nothing is sent by this: the next plan for this key carries it."
 
     return _answer(request, effect, "epoch", form, rule)
+
+
+@require_POST
+@door(Act.RESOLVE)
+def news(request: Visit, pk: int) -> HttpResponse:
+    """Say that late news was seen, and what was done about it."""
+    effect, form = effect_of(request, pk), NewsForm(request.POST, auto_id="news-typed-%s")
+
+    def see() -> str:
+        typed = form.cleaned_data
+        seen = seeing.see(effect, typed["callback"], by=human_of(request), reason=typed["reason"])
+        return f"Noted: you have seen that {effect.target} was called {seen.kind}. The effect stays {effect.state}."
+
+    return _answer(request, effect, "news", form, see)
 
 
 @require_POST

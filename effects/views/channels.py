@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.doors import Visit, door, see_other
 from accounts.roles import Act
 from effects import holding, queries
-from effects.channels import describe
+from effects.channels import callback_keys, describe
 from effects.doors import human_of
 from effects.errors import LostRace, Refused
 from effects.forms import PauseForm, ResumeForm
@@ -28,6 +28,7 @@ class Entry:
     settings: list[tuple[str, str, str]]
     pauses: list[Pause]
     form: Form
+    callbacks_at: str  # empty: it takes none
 
 
 @require_safe
@@ -111,13 +112,23 @@ def _page(request: Visit, *, typed: dict[str, Form] | None = None, said: str = "
     entries = []
     for channel in queries.channels(workspace_id):
         pauses = held.get(channel.pk, [])
-        entries.append(Entry(channel, _words(channel), pauses, form(channel.slug, bool(pauses), f"hold-{channel.slug}-%s")))
+        held_by = form(channel.slug, bool(pauses), f"hold-{channel.slug}-%s")
+        entries.append(Entry(channel, _words(channel), pauses, held_by, _callbacks_at(request, channel)))
     context = {"entries": entries, "said": said, "whole": whole, "whole_form": form("", bool(whole), "all-%s")}
     return render(request, "channels.html", context, status=status)
 
 
 def _channel(request: Visit, slug: str) -> Channel:
     return get_object_or_404(Channel, workspace_id=request.membership.workspace_id, slug=slug)
+
+
+def _callbacks_at(request: Visit, channel: Channel) -> str:
+    try:
+        keys = callback_keys(channel)
+    except ValueError:
+        return ""
+    path = reverse("callback", args=[request.membership.workspace.slug, channel.slug])
+    return request.build_absolute_uri(path) if keys else ""
 
 
 def _words(channel: Channel) -> list[tuple[str, str, str]]:

@@ -15,6 +15,7 @@ from effects.forms import EpochForm, ResolutionForm, RevocationForm
 from effects.models import Channel, Effect
 from effects.story import story
 from effects.transcripts import as_hex, as_json, as_text, is_cut
+from effects.views.late import late
 
 type Typed = dict[str, Form] | None
 
@@ -40,11 +41,14 @@ def effect_of(request: Visit, pk: int) -> Effect:
 def page(request: Visit, effect: Effect, *, said: str = "", status: int = 200, typed: Typed = None) -> HttpResponse:
     """The whole page; `said` is one sentence above the acts, `typed` the forms to give back as they were sent."""
     epochs = queries.epochs_of(effect)
+    told = late(effect, may_read_raw=request.may["read_raw"], typed=(typed or {}).get("news"))
     context = {
         "effect": effect,
         "moments": story(effect, epochs),
         "attempts": queries.attempts(effect),
         "epochs": epochs,
+        "late": told,
+        "news": [one for one in told if one.form],
         "said": said,
         "reply": _reply(effect, request.GET.get("raw", "text")) if request.may["read_raw"] else None,
         "card": card_of(queries.Case(effect, []), can_ask=askable(effect.channel), typed=typed),

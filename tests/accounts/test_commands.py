@@ -10,8 +10,11 @@ from django.core.management.base import CommandError
 from accounts import tokens
 from accounts.models import Membership, Token, User, Workspace
 from audit.models import Entry
+from effects.channels import callback_keys
 from effects.models import Channel
-from tests.world import PASSWORD, a_workspace, alice, bob, charlie
+from effects.secrets import unseal
+from tests.callers import OTHER, SECRET
+from tests.world import PASSWORD, a_channel, a_workspace, alice, bob, charlie
 
 pytestmark = pytest.mark.django_db
 
@@ -162,11 +165,44 @@ def test_a_channel_is_added_with_settings_and_secrets():
         (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "colour=red"), "colour"),
         (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "timeout=soon"), "timeout"),
         (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "window=0"), "window"),
+        (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "--secret", "callback_secret=short"), "begin with whsec_"),
+        (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "--secret", "callback_secret=whsec_c2hvcnQ="), "24 to 64"),
+        (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "--secret", f"Callback-Secret={SECRET}"), "must be written"),
+        (("--provider", "http", "--set", "url=http://127.0.0.1:9/", "--secret", "callback_secret="), "begin with whsec_"),
     ],
 )
 def test_a_channel_is_not_added_with(words, word):
     a_workspace()
     assert word in refusal("channel", "add", "letters", "--workspace", "acme", *words)
+
+
+def test_a_channel_of_either_provider_takes_a_secret_for_callbacks():
+    a_workspace()
+    smtp = ("--set", "host=relay.example", "from=us@acme.example")
+    for slug, provider, settings in (("web", "http", ("--set", "url=http://127.0.0.1:9/")), ("mail", "smtp", smtp)):
+        says(
+            "channel", "add", slug, "--workspace", "acme", "--provider", provider, *settings, "--secret", f"callback_secret={SECRET}"
+        )  # fmt: skip
+        assert callback_keys(Channel.objects.get(slug=slug)) == [bytes(range(32))]
+
+
+def test_secrets_of_a_channel_are_changed_one_by_one():
+    channel = a_channel(a_workspace())
+    at = ("channel", "secrets", "letters", "--workspace", "acme", "--secret")
+    says(*at, "Authorization=Bearer s3cret", f"callback_secret={SECRET}")
+    says(*at, f"callback_secret={OTHER} {SECRET}")
+    channel.refresh_from_db()
+    assert unseal(channel.secrets)["Authorization"] == "Bearer s3cret"
+    assert len(callback_keys(channel)) == 2
+    assert "whsec_" in refusal(*at, "callback_secret=nothing")
+    assert "no channel 'other'" in refusal("channel", "secrets", "other", "--workspace", "acme", "--secret", "a=b")
+    says(*at, "callback_secret=", "Authorization=")
+    channel.refresh_from_db()
+    assert (channel.secrets, callback_keys(channel)) == ("", [])
+    entries = list(Entry.objects.filter(act="channel secrets changed").order_by("id").values_list("after", flat=True))
+    assert entries[1] == {"changed": ["callback_secret"], "secrets": ["Authorization", "callback_secret"]}
+    assert "s3cret" not in json.dumps(entries)
+    assert "whsec" not in json.dumps(entries)
 
 
 @pytest.mark.parametrize("command", ["workspace", "member", "token", "channel"])

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from approvals import voting
 from effects import rulings
-from effects.models import KeptReply, LookUp, Pause
+from effects.models import Callback, KeptReply, LookUp, Pause
 from tests import world
 from tests.browser.conftest import Opener
+from tests.callers import kept, takes_callbacks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,6 +37,21 @@ def a_full_workspace() -> Iterator[str]:
     for effect in effects[:4]:
         KeptReply.objects.create(effect=effect, kind="answered", raw=b"HTTP/1.1 200 OK\r\n\r\n" + b"z" * 500, note="noted")
         LookUp.objects.create(effect=effect, by="sweeper", answer="absent")
+        kept(
+            effect,
+            "delivered",
+            reason="<b>it says</b> " + LONG,
+            event_id=f"evt-{effect.pk}-{'x' * 80}",
+            raw=b'{"a":\n' + b"z" * 900,
+        )
+        kept(effect, "bounced", reason="الصندوق ممتلئ", said_at=timezone.now())
+    applied = Callback.objects.exclude(effect=effects[2])  # an unknown effect's callbacks wait
+    applied.update(outcome="agreed", applied_at=timezone.now(), due_at=None)
+    told = kept(effects[0], "rejected", reason=LONG)
+    Callback.objects.filter(pk=told.pk).update(outcome="contrary", applied_at=timezone.now(), due_at=None)
+    told = kept(effects[1], "delivered", reason="")
+    Callback.objects.filter(pk=told.pk).update(outcome="contrary", applied_at=timezone.now(), due_at=None)
+    takes_callbacks(world.a_channel())
     rulings.open_epoch(effects[0], by=world.acting(world.dana()), reason=f"Wrong prices. {LONG}", seen_epoch=0)
     channel = world.a_channel()
     Pause.objects.create(workspace=channel.workspace, subject=f"channel:{channel.pk}", reason="429", started_by="machine")

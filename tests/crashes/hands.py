@@ -23,7 +23,7 @@ if not apps.ready:
     django.setup()
 
 from approvals import dispatch
-from effects import failpoints, ledger, sweeping, verdicts
+from effects import connections, failpoints, ledger, sweeping, verdicts
 from effects.workplace import Workplace
 
 PATIENCE = 20.0  # seconds for one hand to finish
@@ -114,7 +114,7 @@ def _work(task: str, plan: int, channel: int, chunks: list[int], armed: str, say
 
 def _make_haste(channel: int) -> None:
     """The waits of the product, shortened; and nothing of another story."""
-    ledger.START_WITHIN, ledger.SLACK, ledger.STANDSTILL = START_WITHIN, SLACK, 2.0
+    ledger.START_WITHIN, ledger.SLACK, connections.STANDSTILL = START_WITHIN, SLACK, 2.0
     dispatch.LEASE, dispatch.SOON, dispatch.SELDOM = LEASE, 0.3, 0.3
     sweeping.UNDISTURBED = LEASE
     verdicts.BACK_OFF = 0.3

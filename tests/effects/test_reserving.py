@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from effects import ledger
+from effects.connections import connect
 from effects.models import Effect
 from effects.workplace import Workplace
 from tests import world
@@ -48,7 +49,7 @@ def test_r_03_of_fifty_workers_one_wins_each_key(workplace: Workplace) -> None:
     claims = claims_to("ada", "bo", "cy", "di")
 
     async def race() -> list[int]:
-        pens = [await ledger.connect() for _ in range(50)]
+        pens = [await connect() for _ in range(50)]
         try:
             wins = await asyncio.gather(
                 *(ledger.reserve(pen, claims, of=origin_of(channel), worker="w", deadline=60) for pen in pens)

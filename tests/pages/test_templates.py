@@ -12,7 +12,7 @@ TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 # Words and marks that other templates include; they are never swapped by themselves.
 INCLUDED = {
     "logo", "time", "icon", "state", "theme", "messages", "field", "trouble", "said", "digest",
-     "plan-card", "check-rows", "verdicts", "under-way", "hold",
+     "plan-card", "check-rows", "verdicts", "under-way", "hold", "told",
 }  # fmt: skip
 
 INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:|hx-on|hx-vals=.js:|\bjs:", re.IGNORECASE)

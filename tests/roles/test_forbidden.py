@@ -15,9 +15,10 @@ from approvals import voting
 from audit.models import Entry
 from config.roles import WEB, WORKER
 from effects import rulings
-from effects.models import Effect, KeptReply, LookUp, Pause
+from effects.models import Callback, Effect, KeptReply, LookUp, Pause
 from effects.states import State
 from tests import world
+from tests.callers import kept
 from tests.roles.conftest import logged_in
 
 pytestmark = pytest.mark.django_db
@@ -30,6 +31,7 @@ LEDGER = (
     "effects_epoch",
     "effects_channel",
     "effects_pause",
+    "effects_callback",
 )
 PLANS = ("approvals_plan", "approvals_row", "approvals_decision", "approvals_chunk")
 GUARDED = (*LEDGER, *PLANS, "audit_entry")
@@ -47,6 +49,10 @@ NEW_DECISION = (
 NEW_EPOCH = (
     "INSERT INTO effects_epoch (workspace_id, key, epoch, supersedes_id, opened_by_id, reason)"
     " SELECT workspace_id, key, 1, id, {alice}, 'once more' FROM effects_effect WHERE id = {done}"
+)
+NEW_CALLBACK = (
+    "INSERT INTO effects_callback (workspace_id, channel_id, event_id, effect_id, kind, exact, receipt, reason, raw)"
+    " SELECT workspace_id, {0}, 'new', id, 'bounced', true, '', '', '' FROM effects_effect WHERE id = {{done}}"
 )
 SETTLED = "settled_at = now(), settled_by = 'x'"
 
@@ -90,6 +96,9 @@ BOTH = [
     ("change the trail", "UPDATE effects_event SET by = 'nobody'", DENIED),
     ("change an epoch", "UPDATE effects_epoch SET reason = 'other'", DENIED),
     ("change a pause", "UPDATE effects_pause SET reason = 'other'", DENIED),
+    *((f"change {column} of a callback", f"UPDATE effects_callback SET {column} = DEFAULT WHERE id = {{news}}", DENIED)
+      for column in ("event_id", "effect_id", "channel_id", "kind", "exact", "receipt", "reason", "said_at", "raw", "received_at")),
+    ("keep a callback about an effect of another channel", NEW_CALLBACK.format("channel_id + 1"), DENIED + "|its own channel"),
     ("point a channel elsewhere", "UPDATE effects_channel SET settings = '{}'", DENIED),
     ("add a channel", "INSERT INTO effects_channel (workspace_id, slug, provider, settings, secrets)"
      " VALUES (1, 'x', 'http', '{}', '')", DENIED),
@@ -130,6 +139,14 @@ WORKERS = [
     ("revoke an effect that a person called stranded (j)",
      f"UPDATE effects_effect SET state = 'revoked', {SETTLED} WHERE id = {{ruled_stranded}}", RULED),
     ("revoke a pending effect", f"UPDATE effects_effect SET state = 'revoked', {SETTLED} WHERE id = {{pending}}", "no arrow"),
+    ("keep a callback", NEW_CALLBACK.format("channel_id"), DENIED),
+    ("say that a person saw late news", "UPDATE effects_callback SET seen_by = 'x', seen_at = now(), seen_reason = 'x' WHERE id = {news}",
+     DENIED),
+    ("apply a callback twice", "UPDATE effects_callback SET outcome = 'agreed' WHERE id = {news}", "was applied already"),
+    ("take late news back", "UPDATE effects_callback SET outcome = '', applied_at = NULL, due_at = now() WHERE id = {news}",
+     "was applied already"),
+    ("apply a callback without saying when", "UPDATE effects_callback SET outcome = 'agreed' WHERE id = {waiting}", "applied_exactly"),
+    ("forget a callback", "UPDATE effects_callback SET due_at = NULL WHERE id = {waiting}", "applied_exactly"),
     ("lift a pause", "UPDATE effects_pause SET lifted_at = now(), lifted_by = 'x'", DENIED),
     ("shorten a pause", "UPDATE effects_pause SET until = now()", DENIED),
     ("read the record", "SELECT act, reason FROM audit_entry", DENIED),
@@ -158,6 +175,18 @@ WEBS = [
      " WHERE id = {stranded}", "no arrow"),
     ("make an effect", "INSERT INTO effects_effect " + NEW_EFFECT.format(0, "pending", ""), DENIED),
     ("make a kept reply", "INSERT INTO effects_keptreply (effect_id, kind, raw, note) VALUES ({pending}, 'answered', '', '')", DENIED),
+    ("say what a callback came to", "UPDATE effects_callback SET outcome = 'agreed', applied_at = now(), due_at = NULL"
+     " WHERE id = {waiting}", DENIED),
+    ("put off a callback", "UPDATE effects_callback SET due_at = now() + interval '1 year' WHERE id = {waiting}", DENIED),
+    ("backdate a callback", "INSERT INTO effects_callback (received_at) VALUES (now() - interval '1 day')", DENIED),
+    ("keep a callback as applied", "INSERT INTO effects_callback (outcome, applied_at) VALUES ('settled', now())", DENIED),
+    ("see what is no news", "UPDATE effects_callback SET seen_by = 'x', seen_at = now(), seen_reason = 'x' WHERE id = {waiting}",
+     "only_news_is_seen"),
+    ("see late news without a reason", "UPDATE effects_callback SET seen_by = 'x', seen_at = now() WHERE id = {news}",
+     "only_news_is_seen"),
+    ("see late news twice", "UPDATE effects_callback SET seen_reason = 'other' WHERE id = {seen}", "was seen already"),
+    ("see late news no more", "UPDATE effects_callback SET seen_by = '', seen_at = NULL, seen_reason = '' WHERE id = {seen}",
+     "was seen already"),
     ("take a channel's slots", "UPDATE effects_channel SET next_slot = now()", DENIED),
     ("supersede what is not done", "INSERT INTO effects_epoch (workspace_id, key, epoch, supersedes_id, opened_by_id, reason)"
      " SELECT workspace_id, key, 1, id, {alice}, 'x' FROM effects_effect WHERE id = {unknown}", "supersedes no done effect"),
@@ -213,11 +242,19 @@ def _things() -> dict[str, Any]:
     KeptReply.objects.create(effect=superseded, kind="answered", raw=b"HTTP/1.1 200 OK")
     LookUp.objects.create(effect=superseded, by="a test", answer="absent")
     Pause.objects.create(workspace=world.a_workspace(), subject="channel:1", reason="rests", started_by="a test")
+    late = _callbacks(superseded, Effect.objects.get(pk=effects["unknown"]))
     assert Entry.objects.exists()
     plans = {"approved": approved.pk, "stopped": stopped.pk, "proposed": proposed.pk, "overdue": overdue.pk}
     plans |= {"draft": world.a_draft(1, event_id="draft").pk}
     people = {"alice": alice.pk, "bob": world.bob().pk, "owner": f'"{connection.settings_dict["USER"]}"'}
-    return plans | effects | {"ruled_stranded": thing.pk} | people
+    return plans | effects | late | {"ruled_stranded": thing.pk} | people
+
+
+def _callbacks(done: Effect, unknown: Effect) -> dict[str, Any]:
+    waiting, news, seen = kept(unknown, "bounced"), kept(done, "bounced"), kept(done, "rejected")
+    Callback.objects.filter(effect=done).update(outcome="contrary", applied_at=timezone.now(), due_at=None)
+    Callback.objects.filter(pk=seen.pk).update(seen_by="Dana", seen_at=timezone.now(), seen_reason="called them")
+    return {"waiting": waiting.pk, "news": news.pk, "seen": seen.pk}
 
 
 @pytest.mark.parametrize(("role", "act", "statement", "said"), TRIALS, ids=[f"{role}: {act}" for role, act, *_ in TRIALS])

@@ -14,11 +14,12 @@ from approvals import dispatch, tasks
 from approvals.models import Chunk, Plan
 from audit.models import Entry
 from config.roles import WEB, WORKER
-from effects.models import Effect, Pause
+from effects.models import Callback, Effect, Pause
 from effects.sweeping import sweep
 from effects.workplace import Workplace
 from runs.models import Run
 from tests import world
+from tests.callers import body_about, calls_back, takes_callbacks
 from tests.effects.pens import claims_to, reserve, state_of
 from tests.fakes import FakeHttp, accepts_then_dies, answers
 from tests.pages.test_doors import DOORS, OPEN_DOORS, address_of, things
@@ -139,6 +140,23 @@ def test_people_rule_on_effects(ada: Client, acting_as: ActingAs) -> None:
     assert {states[effect.pk] for effect in taken_back} == {"revoked"}
     assert Effect.objects.get(pk=asked.pk).superseded_by is not None
     assert Effect.objects.get(pk=asked.pk).events.filter(after="done").count() == 1
+
+
+def test_a_callback_is_kept_applied_and_seen_each_by_its_own_role(ada: Client, acting_as: ActingAs, place: Workplace) -> None:
+    takes_callbacks(world.a_channel())
+    lost, sent = world.an_effect("unknown", target="lost@example.com"), world.an_effect("done")
+    with acting_as(WEB):
+        assert calls_back(body_about(lost, receipt="r-9")).status_code == 202
+        assert calls_back(body_about(sent, "bounced"), event="ev-2").status_code == 202
+        assert calls_back(body_about(sent, "bounced"), event="ev-2").status_code == 200
+    with acting_as(WORKER):
+        assert place.run(sweep(place)) == 2
+        place.run(place.let_go())
+    assert state_of("lost@example.com") == "done"
+    with acting_as(WEB):
+        assert "The provider says otherwise" in ada.get("/acme/inbox/").content.decode()
+        press(ada, f"effects/{sent.pk}/news/", callback=Callback.objects.get(event_id="ev-2").pk)
+        assert "The provider says otherwise" not in ada.get("/acme/inbox/").content.decode()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         acts = parser.add_subparsers(dest="act", required=True)
-        acts.add_parser("sweep", help="look once at what is overdue: read kept replies again, ask providers; never sends")
+        acts.add_parser("sweep", help="look once at what is overdue and what was called back; never sends")
         pause = acts.add_parser("pause", help="start no call of any workspace; calls under way end as they end")
         pause.add_argument("--reason", required=True, help="why; it stands in the record of every workspace")
         pause.add_argument("--minutes", type=int, help="how long; left out: until `effects resume`")
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def _sweep(self, options: dict[str, Any]) -> str:
         place = Workplace()
         try:
-            return f"{place.run(sweep(place))} overdue effects were looked at."
+            return f"{place.run(sweep(place))} overdue effects and late callbacks were looked at."
         finally:
             place.close()
 
