@@ -10,9 +10,11 @@ from django.db.models import FETCH_RAISE, Case, CharField, F, OuterRef, Q, Query
 from accounts.paging import Page, page_of
 from approvals.models import Decision, Plan, PlanState, Row
 from effects.models import Effect, Pause
+from effects.statements import read_statements
 
-POSITIONS = (Path(__file__).parent / "sql" / "rows.sql").read_text()
+SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
 MANY = 1_000  # counts on pages stop here
+ELSEWHERE = ("waiting", "covered", "excluded")  # figures that no effect of the plan's own stands for
 
 
 def plans(workspace_id: int, *, state: str = "") -> QuerySet[Plan]:
@@ -30,7 +32,7 @@ def plan_of(workspace_id: int, pk: int) -> Plan | None:
 
 def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = None, size: int = 50) -> Page[Row]:
     """A page of a plan's rows in their order, each with `figure`: the word under which the closing sum counts it."""
-    found = _with_outcome(plan).only(
+    found = with_outcome(plan).only(
         "position", "target_typed", "target", "subject", "amount_minor", "excluded_reason", "key", "epoch", "plan_id"
     )
     if text:
@@ -41,14 +43,17 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
 
 
 def _positions(plan: Plan, figure: str, text: str, after: int, most: int) -> list[int]:
+    values: dict[str, Any] = {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most, "many": MANY + 1}
     with connection.cursor() as cursor:
-        cursor.execute(POSITIONS, {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most})
+        cursor.execute(SQL["of_a_state"], values)
+        is_few = figure not in ELSEWHERE and cursor.fetchone()[0] <= MANY
+        cursor.execute(SQL["positions"], values | {"few": is_few})
         return [position for (position,) in cursor.fetchall()]
 
 
 def row_of(plan: Plan, position: int) -> Row | None:
     """One row with its whole content and its outcome."""
-    return _with_outcome(plan).filter(position=position).first()
+    return with_outcome(plan).filter(position=position).first()
 
 
 def row_before(plan: Plan, row: Row) -> Row | None:
@@ -58,7 +63,7 @@ def row_before(plan: Plan, row: Row) -> Row | None:
     return Row.objects.filter(plan_id=plan.replaces_id, key=row.key).exclude(content_digest=row.content_digest).first()
 
 
-def _with_outcome(plan: Plan) -> QuerySet[Row]:
+def with_outcome(plan: Plan) -> QuerySet[Row]:
     """Rows with the ledger's telling attempt at their (key, epoch); the same reading as `sql/counts.sql`."""
     freed = Case(When(state__in=["failed", "revoked"], then=1), default=0)
     foreign = Case(When(plan_id=plan.pk, then=0), default=1)
