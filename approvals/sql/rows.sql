@@ -1,5 +1,10 @@
--- Positions of the rows that the closing sum counts under one word, in order: the same reading as counts.sql, row by row.
--- A state that this plan's own effects are in is looked for among those first: few of a hundred thousand are unknown.
+-- Rows of a plan by the word under which the closing sum counts them: the same reading as counts.sql, row by row.
+
+-- of_a_state: how many effects of this plan are in that state, as far as it matters.
+SELECT count(*) FROM (SELECT FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s LIMIT %(many)s) found
+
+-- positions: of the rows under one word, in order. Few of a hundred thousand are unknown, covered or left out: these are looked for first,
+-- and each by the index that has them. Where many are in that state, or wait, rows are asked in their order until a page is full.
 SELECT r.position
 FROM approvals_row r
 LEFT JOIN LATERAL (
@@ -9,8 +14,11 @@ LEFT JOIN LATERAL (
     LIMIT 1
 ) telling ON true
 WHERE r.plan_id = %(plan_id)s AND r.position > %(after)s
-  AND (%(figure)s IN ('waiting', 'covered', 'excluded')
-       OR r.key IN (SELECT key FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s))
+  AND (%(figure)s <> 'excluded' OR r.excluded_reason <> '')
+  AND (%(figure)s <> 'covered' OR r.position = ANY (ARRAY(SELECT position FROM approvals_covered WHERE plan_id = %(plan_id)s)))
+  AND (NOT %(few)s OR r.key = ANY (ARRAY(
+        SELECT key FROM effects_effect
+        WHERE id = ANY (ARRAY(SELECT id FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s)))))
   AND (%(text)s = '' OR strpos(lower(r.target), lower(%(text)s)) > 0 OR strpos(lower(r.target_typed), lower(%(text)s)) > 0)
   AND %(figure)s = CASE
         WHEN r.excluded_reason <> '' THEN 'excluded'
