@@ -13,6 +13,7 @@ from effects.models import Effect, Pause
 from effects.statements import read_statements
 
 SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
+CHANGES = (Path(__file__).parent / "sql" / "changes.sql").read_text()
 MANY = 1_000  # counts on pages stop here
 ELSEWHERE = ("waiting", "covered", "excluded")  # figures that no effect of the plan's own stands for
 
@@ -153,16 +154,11 @@ def bar(figures: dict[str, int]) -> list[Segment]:
     return found
 
 
-def changes_since(plan: Plan) -> dict[str, Any] | None:
+def changes_since(plan: Plan) -> dict[str, int] | None:
     """How a new version differs from the one it replaces: added, left out and changed targets; none for a first version."""
     if not plan.replaces_id:
         return None
-    before = Row.objects.filter(plan_id=plan.replaces_id, key=OuterRef("key"))
-    now = Row.objects.filter(plan=plan, key=OuterRef("key"))
-    mine = Row.objects.filter(plan=plan).annotate(was=Subquery(before.values("content_digest")[:1]))
-    gone = Row.objects.filter(plan_id=plan.replaces_id).annotate(now=Subquery(now.values("pk")[:1])).filter(now=None)
-    return {
-        "added": mine.filter(was=None).count(),
-        "changed": mine.exclude(was=None).exclude(was=F("content_digest")).count(),
-        "gone": gone.count(),
-    }
+    with connection.cursor() as cursor:
+        cursor.execute(CHANGES, {"plan_id": plan.pk, "replaces_id": plan.replaces_id})
+        added, changed, gone = cursor.fetchone()
+    return {"added": added, "changed": changed, "gone": gone}
