@@ -90,7 +90,7 @@ class Row(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["plan", "position"], name="one_row_per_plan_and_position"),
+            models.UniqueConstraint(fields=["plan", "position"], include=["key"], name="one_row_per_plan_and_position"),
         ]
         indexes = [
             models.Index(fields=["plan", "key"], name="rows_by_key"),

@@ -15,7 +15,7 @@ from effects.statements import read_statements
 SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
 CHANGES = (Path(__file__).parent / "sql" / "changes.sql").read_text()
 MANY = 1_000  # counts on pages stop here
-ELSEWHERE = ("waiting", "covered", "excluded")  # figures that no effect of the plan's own stands for
+ELSEWHERE = ("covered", "excluded")  # figures that no effect of the plan's own stands for
 
 
 def plans(workspace_id: int, *, state: str = "") -> QuerySet[Plan]:
@@ -33,7 +33,7 @@ def plan_of(workspace_id: int, pk: int) -> Plan | None:
 
 def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = None, size: int = 50) -> Page[Row]:
     """A page of a plan's rows in their order, each with `figure`: the word under which the closing sum counts it."""
-    found = with_outcome(plan).only(
+    found = _with_outcome(plan).only(
         "position", "target_typed", "target", "subject", "amount_minor", "excluded_reason", "key", "epoch", "plan_id"
     )
     if text:
@@ -46,15 +46,25 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
 def _positions(plan: Plan, figure: str, text: str, after: int, most: int) -> list[int]:
     values: dict[str, Any] = {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most, "many": MANY + 1}
     with connection.cursor() as cursor:
-        cursor.execute(SQL["of_a_state"], values)
-        is_few = figure not in ELSEWHERE and cursor.fetchone()[0] <= MANY
-        cursor.execute(SQL["positions"], values | {"few": is_few})
+        if figure == "waiting":
+            cursor.execute(SQL["waiting"], values)
+        else:
+            cursor.execute(SQL["of_a_state"], values)
+            is_few = figure not in ELSEWHERE and cursor.fetchone()[0] <= MANY
+            cursor.execute(SQL["positions"], values | {"few": is_few})
         return [position for (position,) in cursor.fetchall()]
+
+
+def whole_rows(plan: Plan, *, after: int, most: int) -> list[tuple[Any, ...]]:
+    """The next rows with all that an export tells of them, beginning with the position; JSON as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(SQL["whole"], {"plan_id": plan.pk, "after": after, "most": most})
+        return cursor.fetchall()
 
 
 def row_of(plan: Plan, position: int) -> Row | None:
     """One row with its whole content and its outcome."""
-    return with_outcome(plan).filter(position=position).first()
+    return _with_outcome(plan).filter(position=position).first()
 
 
 def row_before(plan: Plan, row: Row) -> Row | None:
@@ -64,8 +74,8 @@ def row_before(plan: Plan, row: Row) -> Row | None:
     return Row.objects.filter(plan_id=plan.replaces_id, key=row.key).exclude(content_digest=row.content_digest).first()
 
 
-def with_outcome(plan: Plan) -> QuerySet[Row]:
-    """Rows with the ledger's telling attempt at their (key, epoch); the same reading as `sql/counts.sql`."""
+def _with_outcome(plan: Plan) -> QuerySet[Row]:
+    """Rows with the ledger's telling attempt at their (key, epoch); the same reading as the view `approvals_outcome`."""
     freed = Case(When(state__in=["failed", "revoked"], then=1), default=0)
     foreign = Case(When(plan_id=plan.pk, then=0), default=1)
     telling = Effect.objects.filter(key=OuterRef("key"), epoch=OuterRef("epoch")).order_by(freed, foreign, "-attempt")

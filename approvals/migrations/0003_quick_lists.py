@@ -3,7 +3,7 @@ from pathlib import Path
 from django.db import migrations, models
 from django.db.models import F, Func, Q
 
-COVERED = Path(__file__).resolve().parent.parent / "sql" / "covered.sql"
+OUTCOMES = Path(__file__).resolve().parent.parent / "sql" / "outcomes.sql"
 
 
 class Migration(migrations.Migration):
@@ -21,5 +21,10 @@ class Migration(migrations.Migration):
             "row",
             models.Index(fields=["plan", "position"], condition=~Q(excluded_reason=""), name="rows_that_are_left_out"),
         ),
-        migrations.RunSQL(COVERED.read_text(), "DROP VIEW approvals_covered"),
+        migrations.RemoveConstraint("row", "one_row_per_plan_and_position"),
+        migrations.AddConstraint(
+            "row",
+            models.UniqueConstraint(fields=["plan", "position"], include=["key"], name="one_row_per_plan_and_position"),
+        ),
+        migrations.RunSQL(OUTCOMES.read_text(), "DROP VIEW approvals_outcome, approvals_covered"),
     ]

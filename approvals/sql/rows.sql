@@ -1,31 +1,43 @@
--- Rows of a plan by the word under which the closing sum counts them: the same reading as counts.sql, row by row.
+-- Rows of a plan by the word under which the closing sum counts them, and all that is known of them, a page at a time.
 
 -- of_a_state: how many effects of this plan are in that state, as far as it matters.
 SELECT count(*) FROM (SELECT FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s LIMIT %(many)s) found
 
 -- positions: of the rows under one word, in order. Few of a hundred thousand are unknown, covered or left out: these are looked for first,
--- and each by the index that has them. Where many are in that state, or wait, rows are asked in their order until a page is full.
-SELECT r.position
-FROM approvals_row r
-LEFT JOIN LATERAL (
-    SELECT e.state, e.plan_id FROM effects_effect e
-    WHERE e.key = r.key AND e.epoch = r.epoch
-    ORDER BY e.state IN ('failed', 'revoked'), e.plan_id IS DISTINCT FROM r.plan_id, e.attempt DESC
-    LIMIT 1
-) telling ON true
-WHERE r.plan_id = %(plan_id)s AND r.position > %(after)s
-  AND (%(figure)s <> 'excluded' OR r.excluded_reason <> '')
-  AND (%(figure)s <> 'covered' OR r.position = ANY (ARRAY(SELECT position FROM approvals_covered WHERE plan_id = %(plan_id)s)))
-  AND (NOT %(few)s OR r.key = ANY (ARRAY(
+-- and each by the index that has them. Where many are in that state, rows are asked in their order until a page is full.
+SELECT position
+FROM approvals_outcome
+WHERE plan_id = %(plan_id)s AND position > %(after)s
+  AND (%(figure)s <> 'excluded' OR excluded_reason <> '')
+  AND (%(figure)s <> 'covered' OR position = ANY (ARRAY(SELECT position FROM approvals_covered WHERE plan_id = %(plan_id)s)))
+  AND (NOT %(few)s OR key = ANY (ARRAY(
         SELECT key FROM effects_effect
         WHERE id = ANY (ARRAY(SELECT id FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s)))))
-  AND (%(text)s = '' OR strpos(lower(r.target), lower(%(text)s)) > 0 OR strpos(lower(r.target_typed), lower(%(text)s)) > 0)
-  AND %(figure)s = CASE
-        WHEN r.excluded_reason <> '' THEN 'excluded'
-        WHEN telling.state IS NULL THEN 'waiting'
-        WHEN telling.plan_id = r.plan_id THEN telling.state
-        WHEN telling.state = 'done' THEN 'covered'
-        ELSE 'waiting'
-    END
-ORDER BY r.position
+  AND (%(text)s = '' OR strpos(lower(target), lower(%(text)s)) > 0 OR strpos(lower(target_typed), lower(%(text)s)) > 0)
+  AND figure = %(figure)s
+ORDER BY position
+LIMIT %(most)s
+
+-- waiting: of the rows that wait, in order. While a plan goes out they stand behind all that went: rows whose key an effect of the plan
+-- holds are taken away as a set, by what one_row_per_plan_and_position knows, before any row is asked.
+WITH held AS MATERIALIZED (
+    SELECT key FROM effects_effect WHERE plan_id = %(plan_id)s AND state IN ('done', 'pending', 'unknown', 'stranded')
+),
+left_over AS MATERIALIZED (
+    SELECT r.position FROM approvals_row r
+    WHERE r.plan_id = %(plan_id)s AND r.position > %(after)s AND NOT EXISTS (SELECT FROM held WHERE held.key = r.key)
+)
+SELECT o.position
+FROM left_over JOIN approvals_outcome o ON o.plan_id = %(plan_id)s AND o.position = left_over.position
+WHERE (%(text)s = '' OR strpos(lower(o.target), lower(%(text)s)) > 0 OR strpos(lower(o.target_typed), lower(%(text)s)) > 0)
+  AND o.figure = 'waiting'
+ORDER BY o.position
+LIMIT %(most)s
+
+-- whole: the next rows with their content and what became of each, as an export tells them.
+SELECT position, target_typed, subject, text, html, payload, amount_minor, record, target, key, epoch, figure, attempt, receipt,
+       CASE WHEN excluded_reason <> '' THEN excluded_reason ELSE reason END
+FROM approvals_outcome
+WHERE plan_id = %(plan_id)s AND position > %(after)s
+ORDER BY position
 LIMIT %(most)s
