@@ -36,9 +36,7 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
     found = _with_outcome(plan).only(
         "position", "target_typed", "target", "subject", "amount_minor", "excluded_reason", "key", "epoch", "plan_id"
     )
-    if text:
-        found = found.filter(Q(target__icontains=text) | Q(target_typed__icontains=text))
-    if figure:
+    if text or figure:
         found = found.filter(position__in=_positions(plan, figure, text, after or 0, size + 1))
     return page_of(found.fetch_mode(FETCH_RAISE), after=after, by="position", size=size)
 
@@ -46,8 +44,8 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
 def _positions(plan: Plan, figure: str, text: str, after: int, most: int) -> list[int]:
     values: dict[str, Any] = {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most, "many": MANY + 1}
     with connection.cursor() as cursor:
-        if figure == "waiting":
-            cursor.execute(SQL["waiting"], values)
+        if figure in ("", "waiting"):
+            cursor.execute(SQL[figure or "by_text"], values)
         else:
             cursor.execute(SQL["of_a_state"], values)
             is_few = figure not in ELSEWHERE and cursor.fetchone()[0] <= MANY

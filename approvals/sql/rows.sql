@@ -1,5 +1,12 @@
 -- Rows of a plan by the word under which the closing sum counts them, and all that is known of them, a page at a time.
 
+-- by_text: positions of the rows whose target holds a text, in order.
+SELECT position FROM approvals_row
+WHERE plan_id = %(plan_id)s AND position > %(after)s
+  AND (strpos(lower(target), lower(%(text)s)) > 0 OR strpos(lower(target_typed), lower(%(text)s)) > 0)
+ORDER BY position
+LIMIT %(most)s
+
 -- of_a_state: how many effects of this plan are in that state, as far as it matters.
 SELECT count(*) FROM (SELECT FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s LIMIT %(many)s) found
 

@@ -20,7 +20,8 @@ INSERT INTO effects_effect (workspace_id, channel_id, key, epoch, attempt, state
                             plan_id, run_id, worker, reserved_at, deadline, receipt, reason, evidence, settled_by, settled_at)
 SELECT CASE WHEN n %% 10 = 0 THEN %(other)s ELSE %(workspace)s END, CASE WHEN n %% 10 = 0 THEN %(others_channel)s ELSE %(channel)s END,
        'v1:' || encode(sha256(n::text::bytea), 'hex'), 0, 1, state, 'send_email', 'customer' || n || '@readers.example', NULL,
-       'event-' || 1 + n / 100000, '', 'sha256:' || encode(sha256(n::text::bytea), 'hex'), %(first_plan)s + n / 100000,
+       'event-' || 1 + n / 100000, '', 'sha256:' || encode(sha256(n::text::bytea), 'hex'),
+       CASE WHEN n %% 10 = 0 THEN NULL ELSE %(first_plan)s + n / 100000 END,
        (1 + n / 1000)::text, 'a worker', now(), now() + interval '1 minute', CASE state WHEN 'done' THEN 'receipt-' || n ELSE '' END,
        CASE state WHEN 'done' THEN '' ELSE 'the provider said so' END, '', CASE state WHEN 'pending' THEN '' ELSE 'a worker' END,
        CASE state WHEN 'pending' THEN NULL ELSE now() END
