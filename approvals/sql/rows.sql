@@ -3,7 +3,7 @@
 -- by_text: positions of the rows whose target holds a text, in order.
 SELECT position FROM approvals_row
 WHERE plan_id = %(plan_id)s AND position > %(after)s
-  AND (strpos(lower(target), lower(%(text)s)) > 0 OR strpos(lower(target_typed), lower(%(text)s)) > 0)
+  AND strpos(lower(target || ' ' || target_typed), lower(%(text)s)) > 0
 ORDER BY position
 LIMIT %(most)s
 
@@ -20,25 +20,32 @@ WHERE plan_id = %(plan_id)s AND position > %(after)s
   AND (NOT %(few)s OR key = ANY (ARRAY(
         SELECT key FROM effects_effect
         WHERE id = ANY (ARRAY(SELECT id FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s)))))
-  AND (%(text)s = '' OR strpos(lower(target), lower(%(text)s)) > 0 OR strpos(lower(target_typed), lower(%(text)s)) > 0)
+  AND (%(text)s = '' OR strpos(lower(target || ' ' || target_typed), lower(%(text)s)) > 0)
   AND figure = %(figure)s
 ORDER BY position
 LIMIT %(most)s
 
--- waiting: of the rows that wait, in order. While a plan goes out they stand behind all that went: rows whose key an effect of the plan
--- holds are taken away as a set, by what one_row_per_plan_and_position knows, before any row is asked.
-WITH held AS MATERIALIZED (
-    SELECT key FROM effects_effect WHERE plan_id = %(plan_id)s AND state IN ('done', 'pending', 'unknown', 'stranded')
-),
-left_over AS MATERIALIZED (
-    SELECT r.position FROM approvals_row r
-    WHERE r.plan_id = %(plan_id)s AND r.position > %(after)s AND NOT EXISTS (SELECT FROM held WHERE held.key = r.key)
+-- waiting: of the rows that wait, in order. While a plan goes out they stand behind all that went, so rows whose key an effect of the plan
+-- holds are taken away as a set first, by what two indexes know: a grouping, which costs the same whatever the planner expects. What is
+-- left is asked in order, row by row, until a page is full.
+WITH left_over AS MATERIALIZED (
+    SELECT unnest(array_agg(position)) AS position
+    FROM (
+        SELECT key, position FROM approvals_row WHERE plan_id = %(plan_id)s AND position > %(after)s
+        UNION ALL
+        SELECT key, NULL FROM effects_effect WHERE plan_id = %(plan_id)s AND state IN ('done', 'pending', 'unknown', 'stranded')
+    ) known
+    GROUP BY key
+    HAVING bool_and(position IS NOT NULL)
 )
-SELECT o.position
-FROM left_over JOIN approvals_outcome o ON o.plan_id = %(plan_id)s AND o.position = left_over.position
-WHERE (%(text)s = '' OR strpos(lower(o.target), lower(%(text)s)) > 0 OR strpos(lower(o.target_typed), lower(%(text)s)) > 0)
-  AND o.figure = 'waiting'
-ORDER BY o.position
+SELECT l.position
+FROM (SELECT position FROM left_over ORDER BY position) l
+CROSS JOIN LATERAL (
+    SELECT figure, target, target_typed FROM approvals_outcome
+    WHERE plan_id = %(plan_id)s AND position = l.position OFFSET 0
+) o
+WHERE o.figure = 'waiting' AND (%(text)s = '' OR strpos(lower(o.target || ' ' || o.target_typed), lower(%(text)s)) > 0)
+ORDER BY l.position
 LIMIT %(most)s
 
 -- whole: the next rows with their content and what became of each, as an export tells them.
