@@ -37,7 +37,7 @@ demo: ## tell the story without a browser: a real crash, then the tally
 	$(call bootstrap,requirements.txt)
 	@exec $(RUN) -m config.demo $(ARGS)
 
-bench: ## measure Signoff beside its peers on this machine
+bench: ## measure Signoff beside its peers; or ARGS=--giant, 100,000 rows; or ARGS=--lists, a large ledger
 	$(call bootstrap,requirements-bench.txt)
 	@exec $(RUN) -m tests.bench $(ARGS)
 

@@ -6,9 +6,11 @@ Lists never count themselves; they say only whether there is more.
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 SIZE = 50
+# A filter that no index serves looks through this many rows at a time, then says so and offers to look further.
+STRETCH = 50_000
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,23 @@ def page_of[T: Any](rows: "QuerySet[T]", *, after: int | None, by: str = "-pk", 
     found = list(rows.order_by(by)[: size + 1])
     more = getattr(found[size - 1], name) if len(found) > size else None
     return Page(found[:size], more, after is None)
+
+
+def stretch_of[T: Any](rows: "QuerySet[T]", wanted: Q, *, after: int | None) -> tuple[Page[T], bool]:
+    """A page of those `rows` that are `wanted`, newest first, where no index leads to them.
+
+    And whether it ends because a stretch was looked through rather than the list; its cursor is then where to look on.
+    """
+    floor, found = _floor(rows, after), rows.filter(wanted)
+    page = page_of(found.filter(pk__gte=floor) if floor else found, after=after)
+    if page.more or not floor:
+        return page, False
+    return Page(page.rows, floor, page.first), True
+
+
+def _floor(rows: "QuerySet[Any]", after: int | None) -> int | None:
+    """The row at which this stretch ends; none when the list ends first."""
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    floor: int | None = rows.order_by("-pk").values_list("pk", flat=True)[STRETCH : STRETCH + 1].first()
+    return floor

@@ -16,6 +16,7 @@ class Act(StrEnum):
     RESOLVE = "resolve effects"  # resolve an unknown, revoke, ask the provider again
     BUMP = "open epochs"  # supersede a done effect
     EXPORT = "export the record"
+    EXPORT_PLAN = "export plans"  # take away the rows of a plan, with what became of each
 
 
 class Role(StrEnum):
@@ -28,9 +29,9 @@ class Role(StrEnum):
 
 
 MAY: dict[Role, frozenset[Act]] = {
-    Role.REVIEWER: frozenset({Act.READ, Act.DECIDE, Act.HALT}),
+    Role.REVIEWER: frozenset({Act.READ, Act.DECIDE, Act.HALT, Act.EXPORT_PLAN}),
     Role.OPERATOR: frozenset({Act.READ, Act.READ_RAW, Act.HALT, Act.RESOLVE, Act.BUMP}),
-    Role.AUDITOR: frozenset({Act.READ, Act.READ_RAW, Act.EXPORT}),
+    Role.AUDITOR: frozenset({Act.READ, Act.READ_RAW, Act.EXPORT, Act.EXPORT_PLAN}),
     Role.ADMIN: frozenset(Act),
 }
 

@@ -16,6 +16,7 @@ from approvals.models import Plan, Row
 from effects.statements import read_statements
 
 SHOWN = 20  # positions told of one check
+AT_A_TIME = 100  # letters in memory: each may be a megabyte
 
 SQL = read_statements(Path(__file__).parent / "sql" / "checks.sql")
 
@@ -79,7 +80,7 @@ def _read_letters(plan: Plan) -> defaultdict[str, Finding]:
     is_mail = plan.channel.provider == "smtp"
     letters = Row.objects.filter(plan=plan).order_by("position")
     columns = ("position", "subject", "text", "html", "payload", "amount_minor")
-    for position, subject, text, html, payload, amount_minor in letters.values_list(*columns).iterator(chunk_size=1000):
+    for position, subject, text, html, payload, amount_minor in letters.values_list(*columns).iterator(chunk_size=AT_A_TIME):
         faults = set(faults_of(subject, text, html, payload))
         if is_mail and is_empty(text, html):
             faults.add("empty_letter")  # a mail cannot carry a payload

@@ -11,12 +11,14 @@ COUNTS = (Path(__file__).parent / "sql" / "counts.sql").read_text()
 
 
 def counts(plan: Plan) -> dict[str, int]:
-    """The closing sum of a plan: rows and excluded, then `FIGURES`, which add up to rows - excluded."""
-    figures = dict.fromkeys(FIGURES, 0)
+    """The closing sum of a plan: rows and excluded, then `FIGURES`, which add up to rows - excluded.
+
+    It costs a look at the plan's own effects, however many rows still wait: those are what is left.
+    """
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, {"plan_id": plan.pk})
-        figures |= dict(cursor.fetchall())
-    return {"rows": plan.row_count, "excluded": plan.row_count - sum(figures.values())} | figures
+        told = dict.fromkeys(("excluded", *FIGURES), 0) | dict(cursor.fetchall())
+    return {"rows": plan.row_count} | told | {"waiting": plan.row_count - sum(told.values())}
 
 
 def is_settled(figures: dict[str, int]) -> bool:

@@ -107,6 +107,9 @@ class NewRow(BaseModel):
 
 
 FIELDS = tuple(NewRow.model_fields)
+# An export of a plan's rows begins with their position, and tells after the fields what became of each (approvals/exports.py).
+MARK = "position"
+TOLD = ("resolved", "key", "epoch", "outcome", "attempt", "receipt", "why")
 
 SAID = {
     "missing": "is missing",
@@ -137,7 +140,7 @@ def _error_of(detail: ErrorDetails, line: int) -> RowError:
 
 def columns_of(cells: dict[str, str]) -> dict[str, Any] | RowError:
     """A CSV line's cells as the values of a row; an empty cell is a field that is not given."""
-    values: dict[str, Any] = {name: text for name, text in cells.items() if text != "" or name == "target"}
+    values: dict[str, Any] = {name: cells[name] for name in FIELDS if cells.get(name) or name == "target"}
     if "amount_minor" in values:
         if not re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", values["amount_minor"]):
             return RowError(0, "amount_minor", SAID["int_type"])

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pydantic import ValidationError
 
 from approvals.errors import Refused
-from approvals.incoming import FIELDS, MOST_ERRORS, NewRow, RowError, columns_of, errors_of
+from approvals.incoming import FIELDS, MARK, MOST_ERRORS, TOLD, NewRow, RowError, columns_of, errors_of
+from audit.cells import text_of
 
 LONGEST_LINE = 1_000_000  # bytes of one line of NDJSON, or of one record of CSV
 BOM = b"\xef\xbb\xbf"
@@ -67,7 +68,11 @@ def read_ndjson(chunks: Iterable[bytes]) -> Iterator[Item]:
 
 
 def read_csv(chunks: Iterable[bytes]) -> Iterator[Item]:
-    """One row per record, by the names in the header line. Line breaks inside quotes belong to their record."""
+    """One row per record, by the names in the header line. Line breaks inside quotes belong to their record.
+
+    A header line that begins with `position` is that of an export of ours: its cells lose their guard, and what became of each row is
+    left aside, so that the rows come back as they were.
+    """
     source = _Records(chunks)
     reader = csv.reader(source, strict=True)
     header: list[str] | None = None
@@ -83,7 +88,7 @@ def read_csv(chunks: Iterable[bytes]) -> Iterator[Item]:
                 if errors:
                     return
             else:
-                yield from _row_of(header, cells, began)
+                yield from _row_of(header, [text_of(cell) for cell in cells] if header[0] == MARK else cells, began)
     except csv.Error as error:
         yield RowError(source.began, "", f"is not CSV: {error}")
     except _Unreadable as unreadable:
@@ -92,7 +97,8 @@ def read_csv(chunks: Iterable[bytes]) -> Iterator[Item]:
 
 def _errors_of_header(header: list[str], line: int) -> list[RowError]:
     known = ", ".join(FIELDS)
-    unknown = [name for name in header if name not in FIELDS]
+    taken = (*FIELDS, MARK, *TOLD) if header[0] == MARK else FIELDS
+    unknown = [name for name in header if name not in taken]
     errors = [RowError(line, name[:80], f"is not a column of a row; a row has {known}") for name in unknown]
     twice = {name for name in header if header.count(name) > 1 and name in FIELDS}
     errors += [RowError(line, name, "stands twice in the header line") for name in sorted(twice)]

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
 
@@ -55,7 +55,13 @@ class Plan(models.Model):
                 condition=Q(state__in=[PlanState.DRAFT, PlanState.WITHDRAWN]) | ~Q(digest=""), name="a_proposed_plan_has_a_digest"
             ),
         ]
-        indexes = [models.Index(fields=["workspace", "-id"], name="plans_newest_first")]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="plans_newest_first"),
+            models.Index(fields=["workspace", "state", "-id"], name="plans_by_state"),
+            models.Index(fields=["run_id", "-id"], condition=~Q(run_id=""), name="plans_of_one_run"),
+            # Composed, as the event enters the key: only plans of one event can share keys.
+            models.Index(F("workspace"), Func(F("event_id"), function="normalize"), name="plans_of_one_event"),
+        ]
 
     def __str__(self) -> str:
         return self.title
@@ -84,9 +90,12 @@ class Row(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["plan", "position"], name="one_row_per_plan_and_position"),
+            models.UniqueConstraint(fields=["plan", "position"], include=["key"], name="one_row_per_plan_and_position"),
         ]
-        indexes = [models.Index(fields=["plan", "key"], name="rows_by_key")]
+        indexes = [
+            models.Index(fields=["plan", "key"], name="rows_by_key"),
+            models.Index(fields=["plan", "position"], condition=~Q(excluded_reason=""), name="rows_that_are_left_out"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.position}: {self.target}"

@@ -10,9 +10,12 @@ from django.db.models import FETCH_RAISE, Case, CharField, F, OuterRef, Q, Query
 from accounts.paging import Page, page_of
 from approvals.models import Decision, Plan, PlanState, Row
 from effects.models import Effect, Pause
+from effects.statements import read_statements
 
-POSITIONS = (Path(__file__).parent / "sql" / "rows.sql").read_text()
+SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
+CHANGES = (Path(__file__).parent / "sql" / "changes.sql").read_text()
 MANY = 1_000  # counts on pages stop here
+ELSEWHERE = ("covered", "excluded")  # figures that no effect of the plan's own stands for
 
 
 def plans(workspace_id: int, *, state: str = "") -> QuerySet[Plan]:
@@ -33,17 +36,28 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
     found = _with_outcome(plan).only(
         "position", "target_typed", "target", "subject", "amount_minor", "excluded_reason", "key", "epoch", "plan_id"
     )
-    if text:
-        found = found.filter(Q(target__icontains=text) | Q(target_typed__icontains=text))
-    if figure:
+    if text or figure:
         found = found.filter(position__in=_positions(plan, figure, text, after or 0, size + 1))
     return page_of(found.fetch_mode(FETCH_RAISE), after=after, by="position", size=size)
 
 
 def _positions(plan: Plan, figure: str, text: str, after: int, most: int) -> list[int]:
+    values: dict[str, Any] = {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most, "many": MANY + 1}
     with connection.cursor() as cursor:
-        cursor.execute(POSITIONS, {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most})
+        if figure in ("", "waiting"):
+            cursor.execute(SQL[figure or "by_text"], values)
+        else:
+            cursor.execute(SQL["of_a_state"], values)
+            is_few = figure not in ELSEWHERE and cursor.fetchone()[0] <= MANY
+            cursor.execute(SQL["positions"], values | {"few": is_few})
         return [position for (position,) in cursor.fetchall()]
+
+
+def whole_rows(plan: Plan, *, after: int, most: int) -> list[tuple[Any, ...]]:
+    """The next rows with all that an export tells of them, beginning with the position; JSON as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(SQL["whole"], {"plan_id": plan.pk, "after": after, "most": most})
+        return cursor.fetchall()
 
 
 def row_of(plan: Plan, position: int) -> Row | None:
@@ -59,7 +73,7 @@ def row_before(plan: Plan, row: Row) -> Row | None:
 
 
 def _with_outcome(plan: Plan) -> QuerySet[Row]:
-    """Rows with the ledger's telling attempt at their (key, epoch); the same reading as `sql/counts.sql`."""
+    """Rows with the ledger's telling attempt at their (key, epoch); the same reading as the view `approvals_outcome`."""
     freed = Case(When(state__in=["failed", "revoked"], then=1), default=0)
     foreign = Case(When(plan_id=plan.pk, then=0), default=1)
     telling = Effect.objects.filter(key=OuterRef("key"), epoch=OuterRef("epoch")).order_by(freed, foreign, "-attempt")
@@ -148,16 +162,11 @@ def bar(figures: dict[str, int]) -> list[Segment]:
     return found
 
 
-def changes_since(plan: Plan) -> dict[str, Any] | None:
+def changes_since(plan: Plan) -> dict[str, int] | None:
     """How a new version differs from the one it replaces: added, left out and changed targets; none for a first version."""
     if not plan.replaces_id:
         return None
-    before = Row.objects.filter(plan_id=plan.replaces_id, key=OuterRef("key"))
-    now = Row.objects.filter(plan=plan, key=OuterRef("key"))
-    mine = Row.objects.filter(plan=plan).annotate(was=Subquery(before.values("content_digest")[:1]))
-    gone = Row.objects.filter(plan_id=plan.replaces_id).annotate(now=Subquery(now.values("pk")[:1])).filter(now=None)
-    return {
-        "added": mine.filter(was=None).count(),
-        "changed": mine.exclude(was=None).exclude(was=F("content_digest")).count(),
-        "gone": gone.count(),
-    }
+    with connection.cursor() as cursor:
+        cursor.execute(CHANGES, {"plan_id": plan.pk, "replaces_id": plan.replaces_id})
+        added, changed, gone = cursor.fetchone()
+    return {"added": added, "changed": changed, "gone": gone}

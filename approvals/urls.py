@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals.views import acts, inbox, letter, plan
+from approvals.views import acts, export, inbox, letter, plan
 
 urlpatterns = [
     path("inbox/", inbox.inbox, name="inbox"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("plans/", plan.plans, name="plans"),
     path("plans/<int:pk>/", plan.plan, name="plan"),
     path("plans/<int:pk>/progress/", plan.progress, name="progress"),
+    path("plans/<int:pk>/export/", export.export, name="plan-export"),
     path("plans/<int:pk>/rows/<int:position>/", letter.row, name="row"),
     path("plans/<int:pk>/rows/<int:position>/html/", letter.row_html, name="row-html"),
     path("plans/<int:pk>/approval/", acts.approval, name="approval"),

@@ -11,12 +11,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accounts.doors import Visit, door
-from accounts.paging import cursor_of, page_of
+from accounts.paging import STRETCH, cursor_of
 from accounts.roles import Act
 from audit import chain
 from audit.chain import Actor
 from audit.exports import as_csv
-from audit.queries import entries
+from audit.queries import entries, page
 
 KINDS = ["plan", "effect", "channel", "pause", "workspace", "member", "token", "run", "rule"]
 HEADER = [
@@ -45,10 +45,9 @@ class SearchForm(forms.Form):
 def audit(request: Visit) -> HttpResponse:
     """Who did what, to what, when and why; newest first."""
     form = SearchForm(request.GET)
-    rows = entries(request.membership.workspace_id, **form.search)
-    page = page_of(rows, after=cursor_of(request.GET.get("after")))
+    found, stretched = page(request.membership.workspace_id, **form.search, after=cursor_of(request.GET.get("after")))
     template = "audit.html#entries" if request.htmx.target == "entries" else "audit.html"
-    return render(request, template, {"form": form, "page": page})
+    return render(request, template, {"form": form, "page": found, "stretched": stretched, "stretch": STRETCH})
 
 
 @require_safe

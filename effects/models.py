@@ -4,7 +4,7 @@ The rules are kept by the database: named constraints here, triggers in `effects
 """
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
 from effects.news import Kind, Outcome
@@ -93,7 +93,15 @@ class Effect(models.Model):
         ]
         indexes = [
             models.Index(fields=["workspace", "-id"], name="ledger_newest_first"),
-            models.Index(fields=["plan_id", "id"], condition=Q(plan_id__isnull=False), name="effects_of_one_plan"),
+            models.Index(
+                fields=["plan_id", "id"], include=["state"], condition=Q(plan_id__isnull=False), name="effects_of_one_plan"
+            ),
+            models.Index(
+                F("workspace"),
+                Func(F("event_id"), function="normalize"),
+                condition=Q(plan_id=None),
+                name="effects_without_a_plan",
+            ),
             models.Index(fields=["run_id", "id"], condition=~Q(run_id=""), name="effects_of_one_run"),
             models.Index(fields=["state", "workspace", "id"], condition=Q(state__in=OPEN_STATES), name="open_effects_by_state"),
             models.Index(fields=["look_up_at"], condition=Q(look_up_at__isnull=False), name="look_ups_that_are_due"),

@@ -4,17 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import FETCH_RAISE, Prefetch, Q, QuerySet
+from django.db.models import FETCH_RAISE, F, Prefetch, Q, QuerySet
 from django.db.models.functions import Now
 
-from accounts.paging import SIZE, Page, page_of
+from accounts.paging import SIZE, Page, page_of, stretch_of
 from effects.models import Callback, Channel, Effect, Epoch, LookUp, Pause
 from effects.news import Outcome
 from effects.pausing import EVERYTHING, in_force, of_channel, of_workspace
 from effects.states import BLOCKING, State
 
-# A filter that no index serves looks through this many effects at a time, then says so and offers to look further.
-STRETCH = 50_000
 MANY = 1_000  # counts on pages stop here: an exact count of a large ledger takes a second
 LISTED = (
     "key", "epoch", "attempt", "state", "tool", "target", "amount_minor", "plan_id", "run_id", "reason", "receipt",
@@ -43,14 +41,22 @@ class Search:
 
 def ledger(workspace_id: int, search: Search, *, after: int | None) -> tuple[Page[Effect], bool]:
     """A page of effects, newest first; and whether it ends because a stretch was looked through rather than the ledger."""
-    rows = _listed(workspace_id).filter(_narrowed(search))
+    rows, wanted = _listed(workspace_id), _narrowed(search)
+    if search == Search(plan=search.plan, state=search.state) and search.plan:
+        wanted = Q(pk__in=_newest_of_plan(search.plan, search.state, after))
     if search.is_indexed:
-        return page_of(rows, after=after), False
-    floor = _floor(workspace_id, after)
-    page = page_of(rows.filter(pk__gte=floor) if floor else rows, after=after)
-    if page.more or not floor:
-        return page, False
-    return Page(page.rows, floor, page.first), True
+        return page_of(rows.filter(wanted), after=after), False
+    return stretch_of(rows, wanted, after=after)
+
+
+def _newest_of_plan(plan: int, state: str, after: int | None) -> list[int]:
+    """The next effects of one plan, found in the index that knows their state. The `+ 0` keeps the database from walking the whole
+    ledger back to an old plan instead, in the hope of meeting its effects soon.
+    """
+    rows = Effect.objects.filter(plan_id=plan, **({"state": state} if state else {}))
+    if after is not None:
+        rows = rows.filter(pk__lt=after)
+    return list(rows.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)[: SIZE + 1])
 
 
 def _listed(workspace_id: int) -> QuerySet[Effect]:
@@ -66,14 +72,6 @@ def _narrowed(search: Search) -> Q:
     if search.target:
         wanted &= Q(target__icontains=search.target)
     return wanted
-
-
-def _floor(workspace_id: int, after: int | None) -> int | None:
-    """The effect at which this stretch ends; none when the ledger ends first."""
-    rows = Effect.objects.filter(workspace_id=workspace_id)
-    if after is not None:
-        rows = rows.filter(pk__lt=after)
-    return rows.order_by("-pk").values_list("pk", flat=True)[STRETCH : STRETCH + 1].first()
 
 
 def attempts(effect: Effect) -> list[Effect]:

@@ -1,20 +1,26 @@
--- The closing sum of one plan: each row that is not excluded, by what the ledger says of its (key, epoch).
--- The effect that holds the key tells; where none does, this plan's own newest attempt. A row is `covered` when the done effect that
--- holds its key was somebody else's, and `waiting` when nothing of ours was tried and nothing covers it.
-SELECT
-    CASE
-        WHEN telling.state IS NULL THEN 'waiting'
-        WHEN telling.plan_id = r.plan_id THEN telling.state
-        WHEN telling.state = 'done' THEN 'covered'
-        ELSE 'waiting'
-    END AS figure,
-    count(*)
-FROM approvals_row r
-LEFT JOIN LATERAL (
-    SELECT e.state, e.plan_id FROM effects_effect e
-    WHERE e.key = r.key AND e.epoch = r.epoch
-    ORDER BY e.state IN ('failed', 'revoked'), e.plan_id IS DISTINCT FROM r.plan_id, e.attempt DESC
-    LIMIT 1
-) telling ON true
-WHERE r.plan_id = %(plan_id)s AND r.excluded_reason = ''
-GROUP BY 1
+-- The closing sum of one plan, but for what waits: that is the rest of its rows. It is read from the plan's own effects, and says of all
+-- rows together what the view approvals_outcome says of each.
+
+-- One look into effects_of_one_plan, which knows the state. Effects that hold their key are one for each row.
+WITH own AS MATERIALIZED (
+    SELECT state, count(*) AS count, array_agg(id) FILTER (WHERE state IN ('failed', 'revoked')) AS freed
+    FROM effects_effect WHERE plan_id = %(plan_id)s GROUP BY state
+)
+SELECT state AS figure, count FROM own WHERE state NOT IN ('failed', 'revoked')
+UNION ALL
+-- Effects that freed it: the newest of each key, where nobody has taken it since.
+SELECT state, count(*)
+FROM (
+    SELECT DISTINCT ON (e.key, e.epoch) e.state
+    FROM effects_effect e
+    WHERE e.id = ANY (ARRAY(SELECT unnest(freed) FROM own))
+      AND NOT EXISTS (
+          SELECT FROM effects_effect held
+          WHERE held.key = e.key AND held.epoch = e.epoch AND held.state IN ('done', 'pending', 'unknown', 'stranded'))
+    ORDER BY e.key, e.epoch, e.attempt DESC
+) newest
+GROUP BY state
+UNION ALL
+SELECT 'covered', count(*) FROM approvals_covered WHERE plan_id = %(plan_id)s
+UNION ALL
+SELECT 'excluded', count(*) FROM approvals_row WHERE plan_id = %(plan_id)s AND excluded_reason <> ''

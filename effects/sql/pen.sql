@@ -23,10 +23,13 @@ INSERT INTO effects_keptreply (effect_id, kind, raw, note)
 SELECT * FROM unnest(%(ids)b::bigint[], %(kinds)b::text[], %(raws)b::bytea[], %(notes)b::text[])
 ON CONFLICT DO NOTHING
 
--- settle: arrows b, c, d, e by the worker that made the call, or by the sweeper that read a kept reply again.
+-- settle: arrows b, c, d, e by the worker that made the call, or by the sweeper that read a kept reply again. Of the attempts allowed,
+-- only those count that left this machine.
 UPDATE effects_effect e
 SET state = v.state, receipt = v.receipt, reason = v.reason, settled_by = %(by)s, settled_at = now(),
-    retry_at = CASE WHEN v.retry_in IS NOT NULL AND (e.attempt < %(max_attempts)s OR NOT v.counts)
+    retry_at = CASE WHEN v.retry_in IS NOT NULL AND (NOT v.counts OR %(max_attempts)s > (
+                        SELECT count(*) FROM effects_effect o JOIN effects_keptreply k ON k.effect_id = o.id
+                        WHERE o.key = e.key AND o.epoch = e.epoch AND k.kind <> 'not sent'))
                     THEN now() + make_interval(secs => least(v.retry_in * power(2, least(e.attempt, 12) - 1), 3600)) END,
     look_up_at = CASE WHEN v.state = 'unknown' AND %(can_look_up)s THEN now() END
 FROM unnest(%(ids)b::bigint[], %(states)b::text[], %(receipts)b::text[], %(reasons)b::text[], %(retries)b::float8[], %(counts)b::bool[])

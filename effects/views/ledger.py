@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accounts.doors import Visit, door
-from accounts.paging import cursor_of
+from accounts.paging import STRETCH, cursor_of
 from accounts.roles import Act
 from effects import queries
 from effects.forms import SearchForm
@@ -23,7 +23,7 @@ def effects(request: Visit) -> HttpResponse:
         "search": form.search,
         "page": page,
         "stretched": stretched,
-        "stretch": queries.STRETCH,
+        "stretch": STRETCH,
         "channels": queries.channels(workspace_id),
     }
     return render(request, "effects/list.html#ledger" if request.htmx.target == "ledger" else "effects/list.html", context)

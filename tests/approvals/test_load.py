@@ -232,7 +232,7 @@ def test_a_load_stands_in_the_record():
     assert entry.after == {"added": 3, "rows": 3}
 
 
-def test_a_hundred_thousand_rows_are_never_held_in_memory():
+def test_br_23_a_hundred_thousand_rows_are_never_held_in_memory():
     """The list of them would take more than 150 MB; the process may grow by a fraction of that while they pass through."""
     plan, process, seen = a_draft(), psutil.Process(), []
     letter = "your order has left our house today. " * 20

@@ -15,6 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -223,10 +224,17 @@ def _rounds(bench: Bench, delay_ms: int, rounds: int, contenders: list[str]) -> 
 
 def main() -> int:
     """Print the figures and write them to build/bench.json."""
+    for name in ("giant", "lists"):  # measurements of their own: `python -m tests.bench.giant --help`
+        if f"--{name}" in sys.argv:
+            return int(import_module(f"tests.bench.{name}").main([word for word in sys.argv[1:] if word != f"--{name}"]))
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--messages", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="bare,celery,dbos", help="the peers to run, with commas")
+    parser.add_argument("--giant", action="store_true", help="instead: a plan of 100,000 rows (build/giant.json)")
+    parser.add_argument(
+        "--lists", action="store_true", help="instead: every list on a ledger of a million rows (build/lists.json)"
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # whoever ends us early leaves no worker behind
     folder = Path(tempfile.mkdtemp(prefix="signoff-bench-"))

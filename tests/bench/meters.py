@@ -32,14 +32,25 @@ def cpu_seconds(root: int) -> float:
 
 def memory_mb(root: int) -> float:
     """Proportional set size of a tree."""
-    total = 0
-    for pid in tree_of(root):
-        try:
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return total / 1024
+    return sum(share_mb(pid) for pid in tree_of(root))
+
+
+def process_mb(pid: int) -> float:
+    """The most memory that one process ever held (its own peak, as the kernel kept it); 0 when it has ended."""
+    return _kilobytes(f"/proc/{pid}/status", "VmHWM:") / 1024
+
+
+def share_mb(pid: int) -> float:
+    """What one process holds now, with its share of what others hold too: for servers whose buffers are everybody's."""
+    return _kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:") / 1024
+
+
+def _kilobytes(path: str, name: str) -> int:
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def _stat(pid: int) -> list[str] | None:

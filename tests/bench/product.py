@@ -23,10 +23,14 @@ class Product:
 
     def __init__(self, url: str, window: int) -> None:
         self.workspace = Workspace.objects.create(slug="bench", name="Bench")
-        self.reviewer, owner = (User.objects.create_user(f"{name}@bench.example") for name in ("alice", "bob"))
-        Membership.objects.create(workspace=self.workspace, user=self.reviewer, role="reviewer")
+        self.password, self.secret = new_secret(), new_secret()
+        self.reviewer, owner, auditor = (
+            User.objects.create_user(f"{name}@bench.example", self.password) for name in ("alice", "bob", "ed")
+        )
+        for user, role in ((self.reviewer, "reviewer"), (auditor, "auditor")):
+            Membership.objects.create(workspace=self.workspace, user=user, role=role)
         self.token = Token.objects.create(
-            workspace=self.workspace, name="bench", owner=owner, digest=digest_of(new_secret()), prefix="sgn_bench"
+            workspace=self.workspace, name="bench", owner=owner, digest=digest_of(self.secret), prefix="sgn_bench"
         )
         self.channel: Channel = channels.add(
             self.workspace, slug="http", provider="http", settings={"url": url, "window": str(window), "timeout": "20"},
@@ -55,6 +59,30 @@ class Product:
         human = Human(self.reviewer, self.workspace.pk)
         ticked = frozenset(check["code"] for check in plan.checks)
         voting.approve(plan, by=human, digest=plan.digest, ticked=ticked)
+
+    def rows_not_done_once(self, plan: int) -> tuple[int, int]:
+        """How many rows of a plan have no done effect, and how many have several, asked row by row."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FILTER (WHERE done = 0), count(*) FILTER (WHERE done > 1) FROM ("
+                "  SELECT count(e.id) AS done FROM approvals_row r"
+                "  LEFT JOIN effects_effect e ON e.key = r.key AND e.epoch = r.epoch AND e.state = 'done'"
+                "  WHERE r.plan_id = %s GROUP BY r.id) told",
+                (plan,),
+            )
+            none, several = cursor.fetchone()
+        return none, several
+
+    def rows_that_differ(self, plan: int, other: int) -> int:
+        """How many rows of two plans differ in what was handed in, or stand in one of them alone."""
+        columns = "position, target_typed, target, subject, text, html, payload, amount_minor, record, content_digest"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT count(*) FROM (SELECT {columns} FROM approvals_row WHERE plan_id IN (%s, %s) "
+                f"GROUP BY {columns} HAVING count(*) <> 2) different",
+                (plan, other),
+            )
+            return int(cursor.fetchone()[0])
 
     def settled_at(self, plan: Plan, patience: float = 120.0) -> datetime:
         """When the last row of the plan was settled; waits for it."""

@@ -172,6 +172,22 @@ def test_what_never_left_this_machine_uses_up_no_attempt(workplace: Workplace) -
     assert waits == [10, 20, 40, 80, 160]
 
 
+def test_attempts_that_never_left_leave_all_that_are_allowed(workplace: Workplace) -> None:
+    """After five that found nobody there, the first refusal that may pass is followed by a second try and a third."""
+    with FakeHttp(otherwise=answers(429)) as provider:
+        channel = a_channel_to(provider, max_attempts=3)
+        Channel.objects.update(settings=channel.settings | {"url": "http://127.0.0.1:1/send"})
+        for _ in range(5):
+            send(workplace, Channel.objects.get(), claims_to("ada"))
+        Channel.objects.update(settings=channel.settings)
+        for _ in range(3):
+            send(workplace, Channel.objects.get(), claims_to("ada"))
+        assert provider.calls == {"ada@example.com": 3}
+    told = list(Effect.objects.order_by("attempt").values_list("kept_reply__kind", "retry_at"))
+    assert [kind for kind, _ in told] == ["not sent"] * 5 + ["answered"] * 3
+    assert [at is not None for _, at in told] == [True] * 7 + [False]
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from audit.exports import cell
+from accounts import paging
+from audit.cells import cell, text_of
 from audit.models import Entry
 from effects import queries, rulings
 from effects.models import Pause
@@ -70,7 +71,7 @@ def test_effects_are_found_by_each_part(dana: Client) -> None:
 
 
 def test_a_search_looks_through_a_stretch_and_says_so(dana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "STRETCH", 3)
+    monkeypatch.setattr(paging, "STRETCH", 3)
     old = world.an_effect("done", target="needle@example.com")
     for number in range(5):
         world.an_effect("done", target=f"hay{number}@example.com")
@@ -79,6 +80,19 @@ def test_a_search_looks_through_a_stretch_and_says_so(dana: Client, monkeypatch:
     assert "Look further back" in dana.get("/acme/effects/?target=needle").content.decode()
     page, stretched = queries.ledger(old.workspace_id, Search(target="needle"), after=page.more)
     assert (page.rows, stretched) == ([old], False)
+
+
+def test_a_search_in_the_record_goes_by_stretches_too(ed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "STRETCH", 3)
+    world.a_proposed_plan(1)
+    for number in range(5):
+        world.a_draft(0, event_id=f"later {number}")
+    first = ed.get("/acme/audit/?act=proposed")
+    assert first.context["page"].rows == []
+    assert "Nothing in this stretch" in first.content.decode()
+    second = ed.get(f"/acme/audit/?act=proposed&after={first.context['page'].more}")
+    assert [entry.act for entry in second.context["page"].rows] == ["plan proposed"]
+    assert not ed.get("/acme/audit/?kind=plan").context["stretched"]
 
 
 @pytest.mark.parametrize("cursor", ["0", "x", "-1", "9" * 40, "٣", "1e3", ""])
@@ -116,7 +130,7 @@ def read(answer: Any) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-def test_exported_cells_never_run(ed: Client) -> None:
+def test_br_21_exported_cells_never_run(ed: Client) -> None:
     reason = '=HYPERLINK("http://evil.example"), and "more"'
     an_epoch(reason)
     answer = ed.get("/acme/epochs/export/")
@@ -127,11 +141,20 @@ def test_exported_cells_never_run(ed: Client) -> None:
     assert Entry.objects.filter(act="epochs exported", actor_id=world.ed().pk).exists()
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "＝", "＋"])
-def test_text_that_starts_like_a_formula_is_guarded(start: str) -> None:
-    assert cell(f"{start}1") == f"'{start}1"
-    assert cell("a=b") == "a=b"
-    assert cell(-5) == -5
+FORMULAS = ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"]
+
+
+@pytest.mark.parametrize("start", FORMULAS)
+def test_br_21_text_that_starts_like_a_formula_is_guarded(start: str) -> None:
+    for text in (f"{start}1", f"'{start}1", f"''{start}"):
+        assert cell(text) == f"'{text}"
+        assert text_of(cell(text)) == text
+
+
+def test_br_21_other_text_and_numbers_stay_as_they_are() -> None:
+    for text in ("a=b", "it's", "'quoted'", "''", "'", "", " =1"):
+        assert cell(text) == text_of(cell(text)) == text
+    assert [cell(-5), cell(2.5), cell(None)] == [-5, 2.5, None]
 
 
 def test_the_record_is_filtered_and_exported_as_filtered(ed: Client) -> None:
