@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from approvals import voting
 from effects import rulings
-from effects.models import Callback, KeptReply, LookUp, Pause
+from effects.models import Callback, Challenge, KeptReply, LookUp, Pause
 from tests import world
 from tests.browser.conftest import Opener
 from tests.callers import kept, takes_callbacks
@@ -45,6 +45,8 @@ def a_full_workspace() -> Iterator[str]:
             raw=b'{"a":\n' + b"z" * 900,
         )
         kept(effect, "bounced", reason="الصندوق ممتلئ", said_at=timezone.now())
+    gone = b"HTTP/1.1 410 Gone\r\n\r\n" + b"w" * 900
+    Challenge.objects.create(effect=effects[3], by="worker", kind="answered", raw=gone, note=LONG, kept_at=timezone.now())
     applied = Callback.objects.exclude(effect=effects[2])  # an unknown effect's callbacks wait
     applied.update(outcome="agreed", applied_at=timezone.now(), due_at=None)
     told = kept(effects[0], "rejected", reason=LONG)
