@@ -127,7 +127,9 @@ DATABASES = {
         # No request-wide transaction: a verb opens its own, and a provider call happens in none.
         "ATOMIC_REQUESTS": False,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"pool": {"min_size": 1, "max_size": 12, "timeout": 10}},
+        # Attempts to connect again are further and further apart, and begin anew after `reconnect_timeout`: without that, a database that
+        # was away for a minute would be away for a minute more.
+        "OPTIONS": {"pool": {"min_size": 1, "max_size": 12, "timeout": 10, "reconnect_timeout": 8}},
     }
 }
 

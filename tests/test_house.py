@@ -64,6 +64,8 @@ def test_times_stand_in_their_order() -> None:
     longest_call = 900 + 30  # the bound on a channel's timeout, and an SMTP conversation before its letter
     assert 2 * (5 + longest_call) < settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]
     assert not settings.DATABASES["default"]["ATOMIC_REQUESTS"]
+    pool = settings.DATABASES["default"]["OPTIONS"]["pool"]
+    assert pool["reconnect_timeout"] < pool["timeout"], "whoever waits for a connection sees more than one attempt"
     assert dispatch.TURNS < settings.CELERY_WORKER_CONCURRENCY
     assert not settings.CELERY_TASK_ACKS_LATE
 

@@ -41,7 +41,7 @@ class Campaign:
     def run(self) -> History:
         """The history of the whole run."""
         from tests.chaos.nemesis import Nemesis
-        from tests.chaos.people import Dana, Office, Onlooker, repeat_messages
+        from tests.chaos.people import Dana, Office, Onlooker, reachable, repeat_messages
 
         self._start()
         tenants = self._tenants()
@@ -59,6 +59,7 @@ class Campaign:
         ended.set()
         office.join(30)
         self.tell("everything runs again; draining")
+        self._wait(reachable, PATIENCE)
         dana = Dana(tenants, self.sandbox.journal, self.seed)
         dana.stop_touchy()
         for tenant in script.TENANTS:  # a clean tail: what is approved now meets nothing

@@ -110,6 +110,13 @@ class Onlooker(threading.Thread):
         return 0
 
 
+def reachable() -> bool:
+    """True when this process reaches the database again."""
+    with contextlib.suppress(DatabaseError):
+        return Plan.objects.count() >= 0
+    return False
+
+
 def repeat_messages() -> None:
     """Every open chunk is announced five times over, whoever has it: what a broker does when it delivers again."""
     with at_any_price():
