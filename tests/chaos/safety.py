@@ -177,7 +177,9 @@ def _was_written(effect: Effect, calls: list[Call], facts: Facts) -> bool:
     if kept is None or kept.kind not in ("answered", "lost"):
         return True
     calls = [*calls, *facts.unmarked.get(effect.target, [])]
-    if any(call.front == "smtp" for call in calls):
+    if (
+        "@" in facts.channels[effect.channel].account
+    ):  # a mail channel's is its sender; its provider may have died before it noted a call
         last = kept.raw.splitlines()[-1:] or [b""]
         return kept.kind == "lost" or any(last[0].partition(b" ")[2] == call.answer for call in calls)
     if kept.kind == "answered":
