@@ -20,7 +20,7 @@ class Watch:
     """The peaks of one run: megabytes by process, entries by key of the broker."""
 
     def __init__(self, roots: Mapping[str, int], servers: Mapping[str, int], redis_url: str) -> None:
-        self.roots, self.servers, self.redis = roots, servers, Redis.from_url(redis_url)
+        self.roots, self.servers, self.redis = roots, servers, Redis.from_url(redis_url, decode_responses=True)
         self.mb: dict[str, float] = defaultdict(float)
         self.held: dict[str, int] = defaultdict(int)
         self.most_held = 0
@@ -49,9 +49,9 @@ class Watch:
             "list": self.redis.llen, "hash": self.redis.hlen, "zset": self.redis.zcard, "set": self.redis.scard,
         }  # fmt: skip
         messages = 0
-        for key in self.redis.keys("*"):  # type: ignore[union-attr]
-            kind, name = self.redis.type(key).decode(), key.decode()  # type: ignore[union-attr]
-            size = int(sizes[kind](key)) if kind in sizes else 1
+        for name in self.redis.scan_iter():
+            kind = str(self.redis.type(name))
+            size = int(sizes[kind](name)) if kind in sizes else 1
             self.held[name] = max(self.held[name], size)
             messages += size if kind in ("list", "hash") else 0
         self.most_held = max(self.most_held, messages)
