@@ -15,6 +15,7 @@ from effects.sweeping import sweep
 from effects.verdicts import Reply, ReplyKind
 from effects.workplace import Workplace
 from tests import world
+from tests.callers import kept
 from tests.effects.pens import claims_to, outside, reserve, send
 from tests.fakes import Behaviour, FakeHttp, accepts_then_hangs, answers, challenges, dies
 
@@ -164,6 +165,17 @@ def test_one_that_never_left_in_its_time_is_stranded(workplace: Workplace) -> No
         Channel.objects.update(settings=effect.channel.settings | {"challenge_within": 0.0})
         Effect.objects.update(look_up_at=timezone.now() - timedelta(seconds=1))
         assert swept(workplace).state == "stranded"
+
+
+def test_a_callback_that_says_no_frees_nothing_while_the_answer_may_be_under_way(workplace: Workplace) -> None:
+    """It was created, so `failed` would be a lie: what the answer meets decides, and the callback is weighed after that."""
+    with FakeHttp() as provider:
+        effect = left_behind(workplace, provider)
+        begin(workplace, effect)
+        told = kept(effect, "rejected")
+        assert swept(workplace).state == "pending"
+        told.refresh_from_db()
+        assert told.outcome == ""
 
 
 def test_a_kept_answer_is_read_again_after_a_crash(workplace: Workplace) -> None:
