@@ -13,6 +13,7 @@ class Act(StrEnum):
     READ_RAW = "read raw replies"  # see what the provider answered, byte for byte
     DECIDE = "decide on plans"  # approve, reject, request changes
     HALT = "pause and stop"  # pause, resume, stop
+    OPT_OUT = "keep opt-outs"  # note who wants nothing more, and lift that
     RESOLVE = "resolve effects"  # resolve an unknown, revoke, ask the provider again
     BUMP = "open epochs"  # supersede a done effect
     EXPORT = "export the record"
@@ -29,8 +30,8 @@ class Role(StrEnum):
 
 
 MAY: dict[Role, frozenset[Act]] = {
-    Role.REVIEWER: frozenset({Act.READ, Act.DECIDE, Act.HALT, Act.EXPORT_PLAN}),
-    Role.OPERATOR: frozenset({Act.READ, Act.READ_RAW, Act.HALT, Act.RESOLVE, Act.BUMP}),
+    Role.REVIEWER: frozenset({Act.READ, Act.DECIDE, Act.HALT, Act.OPT_OUT, Act.EXPORT_PLAN}),
+    Role.OPERATOR: frozenset({Act.READ, Act.READ_RAW, Act.HALT, Act.OPT_OUT, Act.RESOLVE, Act.BUMP}),
     Role.AUDITOR: frozenset({Act.READ, Act.READ_RAW, Act.EXPORT, Act.EXPORT_PLAN}),
     Role.ADMIN: frozenset(Act),
 }

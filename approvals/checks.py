@@ -34,6 +34,7 @@ CHECKS: dict[str, tuple[bool, str]] = {
     "link_text_names_another_host": (False, "has a link whose text names another site than the one it leads to."),
     "already_done": (False, "was done before: the target is covered already, and nothing more will be sent to it."),
     "already_unknown": (False, "was tried before and nobody knows yet how it ended: the row waits until that is settled."),
+    "opted_out": (False, "is for a target that opted out: it stays in the list as left out, and nothing is sent to it."),
     "oversize": (False, "is so large that mail programs will cut it off."),
 }
 
@@ -55,7 +56,7 @@ def run(plan: Plan) -> list[dict[str, Any]]:
     """What was found, as `[{code, blocking, text, count, positions}]`; positions are the first twenty. Empty: all is well."""
     findings = _read_letters(plan)
     with connection.cursor() as cursor:
-        for code in ("duplicate_target", "plus_tag_pair", "already_done", "already_unknown"):
+        for code in ("duplicate_target", "plus_tag_pair", "already_done", "already_unknown", "opted_out"):
             cursor.execute(SQL[code], {"plan_id": plan.pk})
             count, positions = cursor.fetchone()
             findings[code] = Finding(count, positions or [])

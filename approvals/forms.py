@@ -1,9 +1,11 @@
 """What people type on the pages of plans."""
 
 from django import forms
+from django.db.models import QuerySet
 
 from approvals.coverage import FIGURES
 from approvals.models import PlanState
+from effects.models import Channel
 
 STATES = [("", "every state"), *((state.value, state.value.replace("_", " ")) for state in PlanState)]
 ROW_STATES = [("", "every row"), *((name, name) for name in (*FIGURES, "excluded"))]
@@ -69,6 +71,38 @@ class ResumptionForm(forms.Form):
     """Going on: a reason is welcome."""
 
     reason = words("Note (optional)", required=False)
+
+
+class OptOutForm(forms.Form):
+    """Who wants nothing more, and through which channel; none of them: through any."""
+
+    targets = forms.CharField(
+        label="Who?",
+        max_length=200_000,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "form-control", "spellcheck": "false", "autocapitalize": "off"}),
+        help_text="One address or other target in each line.",
+    )
+    channel = forms.ModelChoiceField(
+        label="Through which channel?",
+        queryset=Channel.objects.none(),
+        required=False,
+        empty_label="any channel",
+        to_field_name="slug",
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    reason = words("Why, or how did they ask?", help_text="Shown wherever a row is left out for it, and kept in the record.")
+
+    def __init__(self, *args: object, channels: QuerySet[Channel], **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        channel = self.fields["channel"]
+        assert isinstance(channel, forms.ModelChoiceField)
+        channel.queryset = channels
+
+
+class LiftForm(forms.Form):
+    """Lifting an opt-out."""
+
+    reason = words("What changed?", help_text="Kept in the record, under your name.")
 
 
 class PlansForm(forms.Form):

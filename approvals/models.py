@@ -67,13 +67,9 @@ class Plan(models.Model):
         return self.title
 
 
-class Row(models.Model):
-    """One recipient of a plan, with the finished content and the key of the effect it asks for.
+class Recipient(models.Model):
+    """One target of a plan, with the finished content and the key of the effect it asks for."""
 
-    Its outcome is never written here: it is read from the ledger row that holds its (key, epoch).
-    """
-
-    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, db_index=False)
     position = models.IntegerField()  # 1, 2, 3 … as it came
     target_typed = models.TextField()
     target = models.TextField()
@@ -89,16 +85,80 @@ class Row(models.Model):
     excluded_reason = models.TextField(blank=True)  # not empty: this row is never sent
 
     class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.target}"
+
+
+class Row(Recipient):
+    """A recipient as it was proposed. Its outcome is never written here: it is read from the ledger at each look."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, db_index=False)
+
+    class Meta:
         constraints = [
             models.UniqueConstraint(fields=["plan", "position"], include=["key"], name="one_row_per_plan_and_position"),
         ]
         indexes = [
             models.Index(fields=["plan", "key"], name="rows_by_key"),
+            models.Index(fields=["plan", "target"], include=["position"], name="rows_by_target"),
             models.Index(fields=["plan", "position"], condition=~Q(excluded_reason=""), name="rows_that_are_left_out"),
         ]
 
+
+class Outcome(Recipient):
+    """A row with what became of it: the view `approvals_outcome` (`approvals/sql/outcomes.sql`). Read, never written.
+
+    `figure` is the word under which the closing sum counts it; `effect` is the attempt that tells, if there was one.
+    """
+
+    plan = models.ForeignKey(Plan, on_delete=models.DO_NOTHING, related_name="+")
+    figure = models.CharField(max_length=20)
+    effect = models.ForeignKey("effects.Effect", on_delete=models.DO_NOTHING, null=True, related_name="+")
+    attempt = models.IntegerField(null=True)
+    receipt = models.TextField(null=True)
+    reason = models.TextField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "approvals_outcome"
+
+
+class OptOut(models.Model):
+    """A target that wants nothing, through one channel or through any. In force until it is lifted.
+
+    Every row to it that was not sent yet is withheld: in plans to come, and for good in those that were approved before it was lifted.
+    """
+
+    workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, db_index=False)
+    channel = models.ForeignKey(
+        "effects.Channel", on_delete=models.PROTECT, null=True, db_index=False
+    )  # none: whatever the channel
+    target = models.TextField()  # as resolved, like the target of a row
+    reason = models.TextField()
+    by = models.TextField()  # as the record names them
+    at = models.DateTimeField(db_default=Now())
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "target", "channel"],
+                condition=Q(lifted_at=None),
+                nulls_distinct=False,
+                name="one_opt_out_in_force",
+            ),
+            models.CheckConstraint(condition=~Q(reason=""), name="an_opt_out_has_a_reason"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "target"], name="opt_outs_by_target"),
+            models.Index(fields=["workspace", "-id"], name="opt_outs_newest_first"),
+        ]
+
     def __str__(self) -> str:
-        return f"{self.position}: {self.target}"
+        return self.target
 
 
 class Decision(models.Model):

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection
-from django.db.models import FETCH_RAISE, Case, CharField, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import FETCH_RAISE, QuerySet
 
 from accounts.paging import Page, page_of
-from approvals.models import Decision, Plan, PlanState, Row
-from effects.models import Effect, Pause
+from approvals.models import Decision, Outcome, Plan, PlanState, Recipient, Row
+from effects.models import Pause
 from effects.statements import read_statements
 
 SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
@@ -31,11 +31,9 @@ def plan_of(workspace_id: int, pk: int) -> Plan | None:
     return rows.select_related("channel", "author", "token", "replaces", "replaced_by").filter(pk=pk).first()
 
 
-def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = None, size: int = 50) -> Page[Row]:
-    """A page of a plan's rows in their order, each with `figure`: the word under which the closing sum counts it."""
-    found = _with_outcome(plan).only(
-        "position", "target_typed", "target", "subject", "amount_minor", "excluded_reason", "key", "epoch", "plan_id"
-    )
+def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = None, size: int = 50) -> Page[Outcome]:
+    """A page of a plan's rows in their order, without their content, each with what became of it."""
+    found = Outcome.objects.filter(plan=plan).defer("text", "html", "payload", "record", "content_digest")
     if text or figure:
         found = found.filter(position__in=_positions(plan, figure, text, after or 0, size + 1))
     return page_of(found.fetch_mode(FETCH_RAISE), after=after, by="position", size=size)
@@ -60,41 +58,16 @@ def whole_rows(plan: Plan, *, after: int, most: int) -> list[tuple[Any, ...]]:
         return cursor.fetchall()
 
 
-def row_of(plan: Plan, position: int) -> Row | None:
+def row_of(plan: Plan, position: int) -> Outcome | None:
     """One row with its whole content and its outcome."""
-    return _with_outcome(plan).filter(position=position).first()
+    return Outcome.objects.filter(plan=plan, position=position).first()
 
 
-def row_before(plan: Plan, row: Row) -> Row | None:
+def row_before(plan: Plan, row: Recipient) -> Row | None:
     """The row for the same effect in the version that this plan replaces, where its content was another."""
     if not plan.replaces_id:
         return None
     return Row.objects.filter(plan_id=plan.replaces_id, key=row.key).exclude(content_digest=row.content_digest).first()
-
-
-def _with_outcome(plan: Plan) -> QuerySet[Row]:
-    """Rows with the ledger's telling attempt at their (key, epoch); the same reading as the view `approvals_outcome`."""
-    freed = Case(When(state__in=["failed", "revoked"], then=1), default=0)
-    foreign = Case(When(plan_id=plan.pk, then=0), default=1)
-    telling = Effect.objects.filter(key=OuterRef("key"), epoch=OuterRef("epoch")).order_by(freed, foreign, "-attempt")
-    return (
-        Row.objects.filter(plan=plan)
-        .annotate(
-            effect_id=Subquery(telling.values("pk")[:1]),
-            held_as=Subquery(telling.values("state")[:1]),
-            held_by=Subquery(telling.values("plan_id")[:1]),
-        )
-        .annotate(
-            figure=Case(
-                When(~Q(excluded_reason=""), then=Value("excluded")),
-                When(held_as=None, then=Value("waiting")),
-                When(held_by=plan.pk, then=F("held_as")),
-                When(held_as="done", then=Value("covered")),
-                default=Value("waiting"),
-                output_field=CharField(),
-            )
-        )
-    )
 
 
 def decisions(plan: Plan) -> list[Decision]:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals.views import acts, export, inbox, letter, plan
+from approvals.views import acts, export, inbox, letter, opt_outs, plan
 
 urlpatterns = [
     path("inbox/", inbox.inbox, name="inbox"),
@@ -20,4 +20,7 @@ urlpatterns = [
     path("plans/<int:pk>/pause/", acts.pause, name="pause"),
     path("plans/<int:pk>/resumption/", acts.resumption, name="resumption"),
     path("plans/<int:pk>/stop/", acts.stop, name="stop"),
+    path("opt-outs/", opt_outs.opt_outs, name="opt-outs"),
+    path("opt-outs/addition/", opt_outs.addition, name="opt-out-addition"),
+    path("opt-outs/<int:pk>/lifting/", opt_outs.lifting, name="opt-out-lifting"),
 ]

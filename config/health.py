@@ -52,6 +52,9 @@ GUARDS = (
     "plans_are_never_truncated",
     "rows_are_never_truncated",
     "decisions_are_never_truncated",
+    "opt_out_is_only_lifted",
+    "opt_out_is_never_deleted",
+    "opt_outs_are_never_truncated",
     "entry_is_written_once",
     "entries_are_never_truncated",
 )

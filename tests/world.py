@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from accounts.models import Membership, Token, User, Workspace, digest_of
 from accounts.roles import Role
-from approvals import plans, voting
+from approvals import opting_out, plans, voting
 from approvals.incoming import NewRow
-from approvals.models import Plan, Row
+from approvals.models import OptOut, Plan, Row
 from effects.actors import Human
 from effects.keys import effect_key, scope_of
 from effects.models import Channel, Effect
@@ -161,6 +161,12 @@ def approved(plan: Plan) -> Plan:
     voting.approve(plan, by=acting(alice()), digest=plan.digest, ticked=frozenset(check["code"] for check in plan.checks))
     plan.refresh_from_db()
     return plan
+
+
+def an_opt_out(target: str = "customer1@example.com", *, reason: str = "wrote to us") -> OptOut:
+    """A target of Acme's that wants nothing, through any channel; Dana noted it."""
+    opting_out.opt_out(a_workspace(), [target], by=acting(dana()), reason=reason)
+    return OptOut.objects.get(target=target, lifted_at=None)
 
 
 def rows_of(plan: Plan) -> list[Row]:

@@ -1,9 +1,5 @@
-from pathlib import Path
-
 from django.db import migrations, models
 from django.db.models import F, Func, Q
-
-OUTCOMES = Path(__file__).resolve().parent.parent / "sql" / "outcomes.sql"
 
 
 class Migration(migrations.Migration):
@@ -26,5 +22,4 @@ class Migration(migrations.Migration):
             "row",
             models.UniqueConstraint(fields=["plan", "position"], include=["key"], name="one_row_per_plan_and_position"),
         ),
-        migrations.RunSQL(OUTCOMES.read_text(), "DROP VIEW approvals_outcome, approvals_covered"),
     ]

@@ -37,3 +37,7 @@ ORDER BY position
 SELECT position, lower(target) FROM approvals_row
 WHERE plan_id = %(plan_id)s AND lower(target) = ANY(%(targets)s)
 ORDER BY position
+
+-- opted_out: nothing will be sent to these targets, in whichever plan.
+SELECT count(*), (array_agg(position ORDER BY position))[1:20]
+FROM approvals_left_out WHERE plan_id = %(plan_id)s

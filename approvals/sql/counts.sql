@@ -23,4 +23,8 @@ GROUP BY state
 UNION ALL
 SELECT 'covered', count(*) FROM approvals_covered WHERE plan_id = %(plan_id)s
 UNION ALL
-SELECT 'excluded', count(*) FROM approvals_row WHERE plan_id = %(plan_id)s AND excluded_reason <> ''
+-- What the ledger knows of a row that is left out comes first, and is counted above.
+SELECT 'excluded', count(*)
+FROM approvals_outcome
+WHERE plan_id = %(plan_id)s AND figure = 'excluded'
+  AND position = ANY (ARRAY(SELECT position FROM approvals_left_out WHERE plan_id = %(plan_id)s))

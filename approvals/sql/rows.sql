@@ -15,7 +15,7 @@ SELECT count(*) FROM (SELECT FROM effects_effect WHERE plan_id = %(plan_id)s AND
 SELECT position
 FROM approvals_outcome
 WHERE plan_id = %(plan_id)s AND position > %(after)s
-  AND (%(figure)s <> 'excluded' OR excluded_reason <> '')
+  AND (%(figure)s <> 'excluded' OR position = ANY (ARRAY(SELECT position FROM approvals_left_out WHERE plan_id = %(plan_id)s)))
   AND (%(figure)s <> 'covered' OR position = ANY (ARRAY(SELECT position FROM approvals_covered WHERE plan_id = %(plan_id)s)))
   AND (NOT %(few)s OR key = ANY (ARRAY(
         SELECT key FROM effects_effect

@@ -110,29 +110,3 @@ WHERE p.state = 'approved' AND p.expires_at > now()
       SELECT FROM effects_pause s
       WHERE s.subject IN ('plan:' || p.id, 'channel:' || p.channel_id, 'workspace:' || p.workspace_id, 'everything')
         AND s.lifted_at IS NULL AND (s.until IS NULL OR s.until > now()));
-
--- When each row wants to be sent: -infinity for "never tried", null for "not by a machine". Read from the ledger at each look:
--- the newest attempt at the row's (key, epoch) decides, whoever made it. A key that another plan's attempt left free passes to this
--- plan when that attempt failed by itself, or when this plan was approved after a person's ruling; a ruling without "again" frees
--- nothing for plans approved before it. `held` names the open state that keeps the row waiting.
-CREATE VIEW approvals_outlook AS
-SELECT
-    r.id, r.plan_id, r.position,
-    CASE
-        WHEN newest.state IS NULL THEN timestamptz '-infinity'
-        WHEN newest.state = 'failed' AND newest.plan_id = r.plan_id THEN newest.retry_at
-        WHEN newest.state = 'failed' AND newest.retry_at IS NOT NULL THEN newest.retry_at
-        WHEN newest.state IN ('failed', 'revoked') AND (NOT newest.ruled OR p.decided_at > newest.settled_at)
-             AND NOT EXISTS (
-                 SELECT FROM effects_effect own WHERE own.key = r.key AND own.epoch = r.epoch AND own.plan_id = r.plan_id)
-            THEN timestamptz '-infinity'
-    END AS send_at,
-    CASE WHEN newest.state IN ('pending', 'unknown', 'stranded') THEN newest.state END AS held
-FROM approvals_row r
-JOIN approvals_plan p ON p.id = r.plan_id
-LEFT JOIN LATERAL (
-    SELECT e.state, e.plan_id, e.retry_at, e.ruled, e.settled_at FROM effects_effect e
-    WHERE e.key = r.key AND e.epoch = r.epoch
-    ORDER BY e.attempt DESC LIMIT 1
-) newest ON true
-WHERE r.excluded_reason = '';

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from accounts.doors import Visit, door
 from accounts.roles import Act
 from approvals import queries
-from approvals.models import Plan, Row
+from approvals.models import Outcome, Plan, Recipient
 from approvals.money import amount_text
 from approvals.previews import compare, for_preview, is_hidden, look
 
@@ -47,7 +47,7 @@ def row_html(request: Visit, pk: int, position: int) -> HttpResponse:
     return HttpResponse(page)
 
 
-def letter_of(plan: Plan, row: Row, part: str) -> dict[str, Any]:
+def letter_of(plan: Plan, row: Recipient, part: str) -> dict[str, Any]:
     """What the letter's card shows: the parts it has, the chosen one, its links, pictures and hidden characters."""
     was = queries.row_before(plan, row)
     parts = {
@@ -77,7 +77,7 @@ def letter_of(plan: Plan, row: Row, part: str) -> dict[str, Any]:
     }
 
 
-def _row_of(request: Visit, pk: int, position: int) -> tuple[Plan, Row]:
+def _row_of(request: Visit, pk: int, position: int) -> tuple[Plan, Outcome]:
     plan = queries.plan_of(request.membership.workspace_id, pk)
     found = queries.row_of(plan, position) if plan else None
     if plan is None or found is None:
@@ -85,7 +85,7 @@ def _row_of(request: Visit, pk: int, position: int) -> tuple[Plan, Row]:
     return plan, found
 
 
-def _whole(row: Row) -> str:
+def _whole(row: Recipient) -> str:
     """Everything that is sent of a row, as one text to compare."""
     amount = "" if row.amount_minor is None else str(row.amount_minor)
     return "\n\n".join(filter(None, [row.subject, row.text, row.html, _indented(row.payload), amount]))

@@ -14,7 +14,8 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM PUBLIC, {web}, {worker};
 REVOKE ALL ON FUNCTION
     entry_is_written_once(), effect_is_born_pending(), effects_belong_to_their_channel(), refuse(), final_effect_never_changes(),
     effect_leaves_a_trail(), epoch_supersedes_a_done_effect(), written_once(), plan_follows_its_arrows(), row_stays_as_proposed(),
-    rows_come_into_a_draft(), decision_has_four_eyes(), approval_rests_on_a_decision(), callback_speaks_of_its_channel()
+    rows_come_into_a_draft(), decision_has_four_eyes(), approval_rests_on_a_decision(), callback_speaks_of_its_channel(),
+    opt_out_is_only_lifted()
 FROM PUBLIC, {web}, {worker};
 
 -- The way in.
@@ -37,7 +38,8 @@ GRANT SELECT, INSERT, UPDATE (state, row_count, checks, digest, proposed_at, dec
 GRANT SELECT, INSERT, UPDATE (epoch, excluded_reason) ON approvals_row TO {web};
 GRANT SELECT, INSERT ON approvals_decision TO {web};
 GRANT SELECT, INSERT, UPDATE (due_at, announced_at) ON approvals_chunk TO {web};
-GRANT SELECT ON approvals_sending, approvals_outlook, approvals_outcome, approvals_covered TO {web};
+GRANT SELECT ON approvals_sending, approvals_outlook, approvals_outcome, approvals_covered, approvals_left_out TO {web};
+GRANT SELECT, INSERT, UPDATE (lifted_by, lifted_at) ON approvals_optout TO {web};
 
 -- Web: the human's pen. It rules on effects and never makes one; it opens epochs, and starts and lifts pauses.
 GRANT SELECT,

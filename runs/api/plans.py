@@ -7,8 +7,8 @@ from ninja import Query, Router
 from ninja.responses import Status
 
 from approvals import coverage, intake, plans, queries
-from approvals.models import Plan
-from effects.models import Channel, Effect
+from approvals.models import Outcome, Plan
+from effects.models import Channel
 from runs.api.auth import AgentRequest
 from runs.api.bodies import body_of
 from runs.api.idempotency import once
@@ -137,22 +137,20 @@ def rows(
 ) -> dict[str, Any]:
     """In the order of their positions."""
     page = queries.rows(_plan(request, id), after=cursor, size=limit)
-    found: list[Any] = page.rows  # each with `effect_id` and `figure`
-    effects = Effect.objects.only("attempt", "receipt", "reason").in_bulk([row.effect_id for row in found if row.effect_id])
-    return {"rows": [_row(row, effects.get(row.effect_id)) for row in found], "next": page.more}
+    return {"rows": [_row(row) for row in page.rows], "next": page.more}
 
 
-def _row(row: Any, effect: Effect | None) -> dict[str, Any]:
+def _row(row: Outcome) -> dict[str, Any]:
     return {
         "position": row.position,
         "target": row.target,
         "key": row.key,
         "epoch": row.epoch,
-        "attempt": effect.attempt if effect else None,
+        "attempt": row.attempt,
         "state": row.figure,
-        "receipt": effect.receipt if effect else "",
-        "reason": row.excluded_reason or (effect.reason if effect else ""),
-        "effect_id": effect.pk if effect else None,
+        "receipt": row.receipt or "",
+        "reason": row.excluded_reason or row.reason or "",
+        "effect_id": row.effect_id,
     }
 
 

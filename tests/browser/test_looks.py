@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from approvals import voting
+from approvals import opting_out, voting
 from effects import rulings
 from effects.models import Callback, Challenge, KeptReply, LookUp, Pause
 from tests import world
@@ -57,9 +57,13 @@ def a_full_workspace() -> Iterator[str]:
     rulings.open_epoch(effects[0], by=world.acting(world.dana()), reason=f"Wrong prices. {LONG}", seen_epoch=0)
     channel = world.a_channel()
     Pause.objects.create(workspace=channel.workspace, subject=f"channel:{channel.pk}", reason="429", started_by="machine")
+    world.an_opt_out("customer9@example.com")
+    world.an_opt_out(f"{'y' * 60}@example.com", reason=LONG)
+    opting_out.lift(world.an_opt_out("back@example.com", reason="راسلنا"), by=world.acting(world.dana()), reason="Asked again.")
     yield from ("/", "/accounts/password/change/", "/accounts/logout/")
     yield from (
-        f"/acme/{name}/" for name in ("inbox", "plans", "runs", "effects", "unknown", "epochs", "audit", "channels", "people")
+        f"/acme/{name}/"
+        for name in ("inbox", "plans", "runs", "effects", "unknown", "epochs", "audit", "opt-outs", "channels", "people")
     )
     yield from (f"/acme/plans/{plan.pk}/" for plan in (proposed, going))
     yield from (f"/acme/plans/{proposed.pk}/rows/1/?part={part}" for part in ("text", "html", "source"))

@@ -96,14 +96,23 @@ class Nemesis:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def _stop_worker(self) -> Callable[[], object]:
-        parents = {child: name for name in WORKERS for child in self._children(name)}
-        busy = [parents[pid] for pid in self._busy() if pid in parents] or list(WORKERS)
-        return self._stop(self.stack.children[busy[0]].pid, whole=True)
+    def _stop_worker(self) -> Callable[[], object] | None:
+        parents = {child: self.stack.children[name].pid for name in WORKERS for child in self._children(name)}
+        return self._stop_in_a_call(lambda child: parents.get(child, 0), whole=True)
 
     def _stop_child(self) -> Callable[[], object] | None:
-        busy = self._busy()
-        return self._stop(busy[0]) if busy else None
+        return self._stop_in_a_call(lambda child: child)
+
+    def _stop_in_a_call(self, of: Callable[[int], int], *, whole: bool = False) -> Callable[[], object] | None:
+        """Stop a process that has rows in flight; one that had none left when it stood still goes on, and the next is tried."""
+        deadline = time.monotonic() + BUSY_WITHIN
+        while busy := [(child, pid) for child in self._busy() if (pid := of(child))]:
+            child, pid = busy[0]
+            go_on = self._stop(pid, whole=whole)
+            if time.monotonic() > deadline or child in self._at_work():
+                return go_on
+            go_on()
+        return None
 
     def _stop_beat(self) -> Callable[[], object]:
         return self._stop(self.stack.children["beat"].pid, whole=True)
@@ -155,15 +164,18 @@ class Nemesis:
 
     def _busy(self) -> list[int]:
         """The pool processes of both workers, those first that have rows in flight at this moment; waits a little for one."""
-        at_work: set[int] = set()
         deadline = time.monotonic() + BUSY_WITHIN
-        with contextlib.suppress(psycopg.Error), connect(self.stack.embedded.database_url) as connection:
-            while not at_work and time.monotonic() < deadline:
-                time.sleep(0.02)
-                at_work = {int(worker.split(":")[1]) for (worker,) in connection.execute(PENDING).fetchall()}
+        while not (at_work := self._at_work()) and time.monotonic() < deadline:
+            time.sleep(0.02)
         pids = [pid for name in WORKERS for pid in self._children(name)]
         self.lot.shuffle(pids)
         return sorted(pids, key=lambda pid: pid not in at_work)
+
+    def _at_work(self) -> set[int]:
+        """The processes that have reserved rows within the last second and not settled them; none while the database is away."""
+        with contextlib.suppress(psycopg.Error), connect(self.stack.embedded.database_url) as connection:
+            return {int(worker.split(":")[1]) for (worker,) in connection.execute(PENDING).fetchall()}
+        return set()
 
     def _children(self, name: str) -> list[int]:
         """The pool processes of one worker."""

@@ -32,7 +32,12 @@ def test_every_page_of_a_workspace_has_a_door_that_names_one_act() -> None:
 def things() -> dict[str, int]:
     """The number of one thing of each kind that has pages."""
     effect = world.an_effect("unknown", target="someone@example.com")
-    return {"plans": world.a_proposed_plan(2).pk, "effects": effect.pk, "runs": world.a_run().pk}
+    return {
+        "plans": world.a_proposed_plan(2).pk,
+        "effects": effect.pk,
+        "runs": world.a_run().pk,
+        "opt-outs": world.an_opt_out().pk,
+    }
 
 
 def address_of(path: str, numbers: dict[str, int] | None = None) -> str:

@@ -11,7 +11,8 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import errors
 
-from approvals import voting
+from approvals import opting_out, voting
+from approvals.models import OptOut
 from audit.models import Entry
 from config.roles import WEB, WORKER
 from effects import rulings
@@ -33,7 +34,7 @@ LEDGER = (
     "effects_pause",
     "effects_callback",
 )
-PLANS = ("approvals_plan", "approvals_row", "approvals_decision", "approvals_chunk")
+PLANS = ("approvals_plan", "approvals_row", "approvals_decision", "approvals_chunk", "approvals_optout")
 GUARDED = (*LEDGER, *PLANS, "audit_entry")
 DENIED = "permission denied"
 LEFT, RULED, DECIDED = "left to the machine", "for a person to rule", "for people to decide"
@@ -122,6 +123,9 @@ WORKERS = [
     ("read decisions", "SELECT * FROM approvals_decision", DENIED),
     ("add a row", "INSERT INTO approvals_row (plan_id, position) VALUES ({draft}, 99)", DENIED),
     ("leave a row out", "UPDATE approvals_row SET excluded_reason = 'x' WHERE plan_id = {proposed}", DENIED),
+    ("opt somebody out", "INSERT INTO approvals_optout (workspace_id, target, reason, by, lifted_by) VALUES (1, 'x', 'x', 'x', '')",
+     DENIED),
+    ("lift an opt-out", "UPDATE approvals_optout SET lifted_at = now(), lifted_by = 'x'", DENIED),
     ("add a chunk", "INSERT INTO approvals_chunk (plan_id, lo, hi, leased_by) VALUES ({approved}, 900, 901, '')", DENIED),
     ("move a chunk's bounds", "UPDATE approvals_chunk SET hi = hi + 500", DENIED),
     ("open an epoch", NEW_EPOCH, DENIED),
@@ -206,6 +210,10 @@ WEBS = [
     ("give an approval more time", "UPDATE approvals_plan SET expires_at = expires_at + interval '1 hour' WHERE id = {approved}",
      "keeps its end"),
     ("give an approval no end", "UPDATE approvals_plan SET expires_at = NULL WHERE id = {approved}", "keeps its end"),
+    ("say that somebody else opted out", "UPDATE approvals_optout SET target = 'x'", DENIED),
+    ("lift an opt-out twice", "UPDATE approvals_optout SET lifted_at = now(), lifted_by = 'x' WHERE id = {lifted}", "lifted once"),
+    ("put an opt-out in force again", "UPDATE approvals_optout SET lifted_at = NULL, lifted_by = '' WHERE id = {lifted}", "lifted once"),
+    ("lift an opt-out without a name", "UPDATE approvals_optout SET lifted_at = now() WHERE id = {opted_out}", "lifted once"),
     ("start a stopped plan again", "UPDATE approvals_plan SET state = 'approved' WHERE id = {stopped}", "never goes from"),
     ("move a chunk's bounds", "UPDATE approvals_chunk SET hi = hi + 500", DENIED),
     ("take a chunk", "UPDATE approvals_chunk SET leased_by = 'web'", DENIED),
@@ -242,12 +250,15 @@ def _things() -> dict[str, Any]:
     KeptReply.objects.create(effect=superseded, kind="answered", raw=b"HTTP/1.1 200 OK")
     LookUp.objects.create(effect=superseded, by="a test", answer="absent")
     Pause.objects.create(workspace=world.a_workspace(), subject="channel:1", reason="rests", started_by="a test")
+    opting_out.opt_out(world.a_workspace(), ["gone@example.com", "back@example.com"], by=dana, reason="wrote to us")
+    opted_out, lifted = OptOut.objects.order_by("id")
+    opting_out.lift(lifted, by=dana, reason="wrote again")
     late = _callbacks(superseded, Effect.objects.get(pk=effects["unknown"]))
     assert Entry.objects.exists()
     plans = {"approved": approved.pk, "stopped": stopped.pk, "proposed": proposed.pk, "overdue": overdue.pk}
     plans |= {"draft": world.a_draft(1, event_id="draft").pk}
     people = {"alice": alice.pk, "bob": world.bob().pk, "owner": f'"{connection.settings_dict["USER"]}"'}
-    return plans | effects | late | {"ruled_stranded": thing.pk} | people
+    return plans | effects | late | {"ruled_stranded": thing.pk, "opted_out": opted_out.pk, "lifted": lifted.pk} | people
 
 
 def _callbacks(done: Effect, unknown: Effect) -> dict[str, Any]:
