@@ -1,10 +1,12 @@
 """What pages ask of plans. A row's outcome is read from the ledger each time; every list takes a constant number of queries."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import FETCH_RAISE, QuerySet
 
 from accounts.paging import Page, page_of
@@ -14,8 +16,9 @@ from effects.statements import read_statements
 
 SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
 CHANGES = (Path(__file__).parent / "sql" / "changes.sql").read_text()
+STALLS = (Path(__file__).parent / "sql" / "stalls.sql").read_text()
+PATIENCE = 5.0  # seconds in which a worker takes up what is due, when all is well
 MANY = 1_000  # counts on pages stop here
-ELSEWHERE = ("covered", "excluded")  # figures that no effect of the plan's own stands for
 
 
 def plans(workspace_id: int, *, state: str = "") -> QuerySet[Plan]:
@@ -40,15 +43,20 @@ def rows(plan: Plan, *, text: str = "", figure: str = "", after: int | None = No
 
 
 def _positions(plan: Plan, figure: str, text: str, after: int, most: int) -> list[int]:
-    values: dict[str, Any] = {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most, "many": MANY + 1}
+    values: dict[str, Any] = {"plan_id": plan.pk, "figure": figure, "text": text, "after": after, "most": most}
     with connection.cursor() as cursor:
-        if figure in ("", "waiting"):
-            cursor.execute(SQL[figure or "by_text"], values)
+        if not figure:
+            cursor.execute(SQL["by_text"], values)
         else:
-            cursor.execute(SQL["of_a_state"], values)
-            is_few = figure not in ELSEWHERE and cursor.fetchone()[0] <= MANY
-            cursor.execute(SQL["positions"], values | {"few": is_few})
+            candidates = figure if figure in SQL else "few" if _is_few(cursor, values) else "many"
+            cursor.execute(SQL["under"].replace("{candidates}", SQL[candidates]), values)
         return [position for (position,) in cursor.fetchall()]
+
+
+def _is_few(cursor: CursorWrapper, values: dict[str, Any]) -> bool:
+    """Whether so few effects of the plan are in this state that their rows are looked for one by one."""
+    cursor.execute(SQL["of_a_state"], values | {"many": MANY + 1})
+    return bool(cursor.fetchone()[0] <= MANY)
 
 
 def whole_rows(plan: Plan, *, after: int, most: int) -> list[tuple[Any, ...]]:
@@ -61,6 +69,13 @@ def whole_rows(plan: Plan, *, after: int, most: int) -> list[tuple[Any, ...]]:
 def row_of(plan: Plan, position: int) -> Outcome | None:
     """One row with its whole content and its outcome."""
     return Outcome.objects.filter(plan=plan, position=position).first()
+
+
+def stalled(plans: list[Plan]) -> dict[int, datetime]:
+    """Since when each of these plans has rows to send and nobody who does it: no worker is free, or the broker is away."""
+    with connection.cursor() as cursor:
+        cursor.execute(STALLS, {"plans": [plan.pk for plan in plans], "patience": PATIENCE})
+        return dict(cursor.fetchall())
 
 
 def row_before(plan: Plan, row: Recipient) -> Row | None:

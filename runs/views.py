@@ -7,6 +7,7 @@ from django.views.decorators.http import require_safe
 from accounts.doors import Visit, door
 from accounts.paging import cursor_of, page_of
 from accounts.roles import Act
+from approvals import queries as approvals
 from runs import queries
 from runs.models import RunState
 
@@ -30,10 +31,12 @@ def run(request: Visit, pk: int) -> HttpResponse:
     found = queries.run_of(request.membership.workspace_id, pk)
     if found is None:
         raise Http404("no such run in this workspace")
-    effects = queries.effects_of(found)
+    effects, plans = queries.effects_of(found), queries.plans_of(found)
+    stalled = approvals.stalled(plans)
     context = {
         "run": found,
-        "plans": queries.plans_of(found),
+        "plans": plans,
+        "stalled": [(plan, stalled[plan.pk]) for plan in plans if plan.pk in stalled],
         "effects": effects[:25],
         "more_effects": len(effects) > 25,
         "replay": queries.replay(found),

@@ -32,23 +32,24 @@ LEFT JOIN LATERAL (
     ORDER BY u.opt_out_id LIMIT 1
 ) unwanted ON true;
 
--- Rows that a done effect of somebody else covers. A key is made of the event, among other things, so only effects of the same event
--- can hold a key of this plan: those of its other plans, and those that no plan asked for. Where there are none, which is most often,
--- no row is looked at. Events are compared as they enter the key (effects/keys.py): composed.
-CREATE VIEW approvals_covered AS
-SELECT r.plan_id, r.position
+-- Rows whose key an effect of somebody else has, and in which state. A key is made of the event, among other things, so only effects of
+-- the same event can have a key of this plan: those of its other plans, and those that no plan asked for. Where there are none, which is
+-- most often, no row is looked at. Events are compared as they enter the key (effects/keys.py): composed.
+CREATE VIEW approvals_elsewhere AS
+SELECT r.plan_id, r.position, r.excluded_reason, elsewhere.state
 FROM (
-    SELECT p.id AS plan_id, e.key, e.epoch
+    SELECT p.id AS plan_id, e.key, e.epoch, e.state
     FROM approvals_plan p
     JOIN approvals_plan other
         ON other.workspace_id = p.workspace_id AND normalize(other.event_id) = normalize(p.event_id) AND other.id <> p.id
     JOIN effects_effect e ON e.plan_id = other.id
-    WHERE e.state = 'done'
     UNION ALL
-    SELECT p.id, e.key, e.epoch
+    SELECT p.id, e.key, e.epoch, e.state
     FROM approvals_plan p
     JOIN effects_effect e ON e.plan_id IS NULL AND e.workspace_id = p.workspace_id AND normalize(e.event_id) = normalize(p.event_id)
-    WHERE e.state = 'done'
 ) elsewhere
-JOIN approvals_row r ON r.plan_id = elsewhere.plan_id AND r.key = elsewhere.key AND r.epoch = elsewhere.epoch
-WHERE r.excluded_reason = '';
+JOIN approvals_row r ON r.plan_id = elsewhere.plan_id AND r.key = elsewhere.key AND r.epoch = elsewhere.epoch;
+
+-- Rows that a done effect of somebody else covers.
+CREATE VIEW approvals_covered AS
+SELECT plan_id, position FROM approvals_elsewhere WHERE state = 'done' AND excluded_reason = '';

@@ -10,43 +10,45 @@ LIMIT %(most)s
 -- of_a_state: how many effects of this plan are in that state, as far as it matters.
 SELECT count(*) FROM (SELECT FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s LIMIT %(many)s) found
 
--- positions: of the rows under one word, in order. Few of a hundred thousand are unknown, covered or left out: these are looked for first,
--- and each by the index that has them. Where many are in that state, rows are asked in their order until a page is full.
-SELECT position
-FROM approvals_outcome
-WHERE plan_id = %(plan_id)s AND position > %(after)s
-  AND (%(figure)s <> 'excluded' OR position = ANY (ARRAY(SELECT position FROM approvals_left_out WHERE plan_id = %(plan_id)s)))
-  AND (%(figure)s <> 'covered' OR position = ANY (ARRAY(SELECT position FROM approvals_covered WHERE plan_id = %(plan_id)s)))
-  AND (NOT %(few)s OR key = ANY (ARRAY(
-        SELECT key FROM effects_effect
-        WHERE id = ANY (ARRAY(SELECT id FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s)))))
-  AND (%(text)s = '' OR strpos(lower(target || ' ' || target_typed), lower(%(text)s)) > 0)
-  AND figure = %(figure)s
-ORDER BY position
+-- under: of the rows under one word, in order. Candidates are asked one by one until a page is full, so what a page costs hangs on where
+-- one begins to look and on nothing that the planner believes of a plan: of one that was loaded just now it believes nothing that is true.
+WITH candidates AS MATERIALIZED ({candidates})
+SELECT c.position
+FROM (SELECT DISTINCT position FROM candidates WHERE position > %(after)s ORDER BY position) c
+CROSS JOIN LATERAL (
+    SELECT figure, target, target_typed FROM approvals_outcome WHERE plan_id = %(plan_id)s AND position = c.position OFFSET 0
+) o
+WHERE o.figure = %(figure)s AND (%(text)s = '' OR strpos(lower(o.target || ' ' || o.target_typed), lower(%(text)s)) > 0)
+ORDER BY c.position
 LIMIT %(most)s
 
--- waiting: of the rows that wait, in order. While a plan goes out they stand behind all that went, so rows whose key an effect of the plan
--- holds are taken away as a set first, by what two indexes know: a grouping, which costs the same whatever the planner expects. What is
--- left is asked in order, row by row, until a page is full.
-WITH left_over AS MATERIALIZED (
-    SELECT unnest(array_agg(position)) AS position
-    FROM (
-        SELECT key, position FROM approvals_row WHERE plan_id = %(plan_id)s AND position > %(after)s
-        UNION ALL
-        SELECT key, NULL FROM effects_effect WHERE plan_id = %(plan_id)s AND state IN ('done', 'pending', 'unknown', 'stranded')
-    ) known
-    GROUP BY key
-    HAVING bool_and(position IS NOT NULL)
-)
-SELECT l.position
-FROM (SELECT position FROM left_over ORDER BY position) l
-CROSS JOIN LATERAL (
-    SELECT figure, target, target_typed FROM approvals_outcome
-    WHERE plan_id = %(plan_id)s AND position = l.position OFFSET 0
-) o
-WHERE o.figure = 'waiting' AND (%(text)s = '' OR strpos(lower(o.target || ' ' || o.target_typed), lower(%(text)s)) > 0)
-ORDER BY l.position
-LIMIT %(most)s
+-- covered: candidates by the effects of others.
+SELECT position FROM approvals_covered WHERE plan_id = %(plan_id)s
+
+-- excluded: candidates by what was left out, and by who opted out.
+SELECT position FROM approvals_left_out WHERE plan_id = %(plan_id)s
+
+-- few: candidates by the few effects of the plan that are in this state.
+SELECT r.position
+FROM (
+    SELECT DISTINCT key FROM effects_effect
+    WHERE id = ANY (ARRAY(SELECT id FROM effects_effect WHERE plan_id = %(plan_id)s AND state = %(figure)s))
+) own
+CROSS JOIN LATERAL (SELECT position FROM approvals_row WHERE plan_id = %(plan_id)s AND key = own.key OFFSET 0) r
+
+-- many: any row may be.
+SELECT generate_series(%(after)s + 1, row_count) AS position FROM approvals_plan WHERE id = %(plan_id)s
+
+-- waiting: while a plan goes out, what waits is behind all that went: in chunks that have more to do, or its key is somebody else's affair.
+-- Of a plan that does not go out, any row may wait.
+SELECT generate_series(greatest(c.lo, %(after)s + 1), c.hi) AS position
+FROM approvals_chunk c JOIN approvals_plan p ON p.id = c.plan_id
+WHERE c.plan_id = %(plan_id)s AND c.due_at IS NOT NULL AND p.state = 'approved' AND p.expires_at > now()
+UNION ALL
+SELECT position FROM approvals_elsewhere WHERE plan_id = %(plan_id)s
+UNION ALL
+SELECT generate_series(%(after)s + 1, row_count) FROM approvals_plan
+WHERE id = %(plan_id)s AND NOT (state = 'approved' AND expires_at > now())
 
 -- whole: the next rows with their content and what became of each, as an export tells them.
 SELECT position, target_typed, subject, text, html, payload, amount_minor, record, target, key, epoch, figure, attempt, receipt,

@@ -148,9 +148,10 @@ def _progress(plan: Plan) -> dict[str, Any]:
     """The closing sum, its bar, the pauses in force, a word for this very picture, and how often to look again."""
     figures = coverage.counts(plan)
     pauses = halting.pauses(plan) if plan.state == PlanState.APPROVED else []
-    picture = f"{plan.state} {sorted(figures.items())} {[pause.pk for pause in pauses]}"
     waiting = figures["waiting"] if plan.state == PlanState.APPROVED else 0
     moving, stuck = waiting + figures["pending"], figures["unknown"] + figures["stranded"]
+    stalled = queries.stalled([plan]).get(plan.pk) if moving else None
+    picture = f"{plan.state} {sorted(figures.items())} {[pause.pk for pause in pauses]} {stalled is None}"
     return {
         "figures": figures,
         "bar": queries.bar(figures),
@@ -158,6 +159,7 @@ def _progress(plan: Plan) -> dict[str, Any]:
         "frozen": plan.state in FROZEN,
         "moving": moving,
         "stuck": stuck,
+        "stalled": stalled,
         "version": hashlib.sha256(picture.encode()).hexdigest()[:12],
         "every": 0 if plan.state not in FROZEN else 2 if moving else 10 if stuck else 0,
     }

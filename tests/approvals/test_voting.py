@@ -103,8 +103,7 @@ def test_a_warning_needs_a_tick() -> None:
     assert state_of(plan) == "approved"
 
 
-def test_pressing_twice_makes_one_decision_and_says_who_was_first() -> None:
-    """BR-16."""
+def test_br_16_pressing_twice_makes_one_decision_and_says_who_was_first() -> None:
     plan = world.a_proposed_plan()
     approve(plan)
     with pytest.raises(LostRace, match="Alice decided"):

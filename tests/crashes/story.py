@@ -96,9 +96,10 @@ class Journal:
 
 
 def an_approved_plan(channel: Channel, *, rows: int, event: str) -> Plan:
-    """A plan of so many letters to people of its own, approved by Alice."""
+    """A plan of so many letters to people of its own, proposed by a run, approved by Alice."""
     letters = [world.a_row(n, target=f"{event}-{n}@example.com") for n in range(1, rows + 1)]
-    return world.approved(world.a_proposed_plan(letters, channel=channel, event_id=event, title=event))
+    run = world.a_run(event_id=event)
+    return world.approved(world.a_proposed_plan(letters, channel=channel, event_id=event, title=event, run_id=str(run.pk)))
 
 
 def chunks_of(plan: Plan) -> list[int]:

@@ -1,88 +1,26 @@
-"""The same promises with the real workers: `celery worker` and `celery beat`, their pool, their broker, and real kills."""
+"""The same promises with the real workers, and real kills."""
 
 import os
-import re
-import shutil
 import signal
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from django.db import connection
 
-from approvals import halting, tasks, voting
+from approvals import halting, voting
 from approvals.coverage import counts, is_settled
-from approvals.models import Plan
-from config.celery import app
 from config.stack import Stack
 from effects import rulings
 from effects.models import Effect
 from effects.states import FINAL, State
 from tests import world
-from tests.crashes.conftest import address
 from tests.crashes.invariants import broken
-from tests.crashes.story import Journal, an_approved_plan, facts_of
+from tests.crashes.processes import a_plan, wait_for
+from tests.crashes.story import Journal, facts_of
 from tests.fakes import FakeHttp, accepts_slowly
 
 pytestmark = [pytest.mark.crashes, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """Worker and beat of the test database, with a broker of their own; the test process speaks to the same broker."""
-    folder = Path(tempfile.mkdtemp(prefix="signoff-test-", dir="/var/tmp"))
-    folder.chmod(0o711)
-    environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"} | {"DATABASE_URL": address()}
-    with Stack(folder, environment=environment, say=lambda line: None) as made:
-        made.services()
-        made.commands |= {
-            "worker": "celery -A tests.crashes.hasty worker --loglevel INFO --concurrency 2 --without-mingle --without-gossip",
-            "beat": f"celery -A tests.crashes.hasty beat --loglevel INFO --pidfile= --schedule {folder}/schedule",
-        }
-        speak_to(made.environment["REDIS_URL"], monkeypatch)
-        yield made
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def provider() -> Iterator[FakeHttp]:
-    with FakeHttp() as http:
-        yield http
-
-
-@pytest.fixture
-def journal(provider: FakeHttp) -> Iterator[Journal]:
-    book = Journal(provider)
-    yield book
-    book.close()
-
-
-def speak_to(broker: str, patch: pytest.MonkeyPatch) -> None:
-    """Have this process send its messages there; where nobody listens, say so soon."""
-    patch.setattr(tasks.look_at, "delay", lambda chunk: _send(broker, chunk))
-
-
-def _send(broker: str, chunk: int) -> None:
-    with app.connection_for_write(url=broker, transport_options={"socket_connect_timeout": 1}, connect_timeout=1) as there:
-        tasks.look_at.apply_async((chunk,), connection=there, retry=False)
-
-
-def a_plan(provider: FakeHttp, rows: int, **settings: object) -> Plan:
-    quick = {"timeout": 1.0, "settle_window": 0.0, "window": 2}
-    return an_approved_plan(world.a_channel(settings=provider.settings | quick | settings), rows=rows, event="case")
-
-
-def wait_for(what: Callable[[], Any], why: str, *, meanwhile: Callable[[], None] = lambda: None, seconds: float = 90) -> Any:
-    ends = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < ends, f"waited in vain for {why}"
-        meanwhile()
-        time.sleep(0.02)
-    return found
 
 
 def state_of(n: int) -> str:
@@ -131,92 +69,6 @@ def test_br_02_a_worker_child_is_killed_for_memory(stack: Stack, provider: FakeH
     assert (provider.deliveries["case-4@example.com"], provider.calls["case-7@example.com"]) == (1, 0)
     assert broken(facts_of(plan, journal.posts)) == []
     assert not any(finished), "not shown as finished while a row is open"
-
-
-def test_br_03_a_broker_that_comes_back_empty(stack: Stack, provider: FakeHttp, journal: Journal) -> None:
-    """At the twentieth of fifty the broker dies and loses all it had; nobody does anything but start it again."""
-    broker = stack.embedded.valkey
-    assert broker is not None
-    stack.start("worker")
-    stack.start("beat")
-    plan = a_plan(provider, 50, rate=10.0)
-    wait_for(lambda: sum(provider.deliveries.values()) >= 20, "twenty deliveries")
-    assert broker.child
-    broker.child.kill()
-    shutil.rmtree(broker.data)
-    time.sleep(2)
-    stack.services()
-    wait_for(lambda: counts(plan)["done"] == 50, "the last of fifty")
-    assert provider.deliveries == {row.target: 1 for row in world.rows_of(plan)}
-    assert broken(facts_of(plan, journal.posts), calm=True) == []
-
-
-def hold_commits(seconds: float, *, then: str = "") -> None:
-    """Have the database take its time with every commit of a decision, and refuse it in the end if told."""
-    end = f"RAISE EXCEPTION '{then}';" if then else "RETURN NULL;"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN PERFORM pg_sleep({seconds}); {end} END $$;"
-            "CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON approvals_decision DEFERRABLE INITIALLY DEFERRED "
-            "FOR EACH ROW EXECUTE FUNCTION dawdle()"
-        )
-
-
-@pytest.fixture
-def dawdling() -> Iterator[Callable[..., None]]:
-    yield hold_commits
-    with connection.cursor() as cursor:
-        cursor.execute("DROP FUNCTION IF EXISTS dawdle() CASCADE")
-
-
-def test_br_05a_an_approval_held_open_after_its_publish_point(
-    stack: Stack, provider: FakeHttp, journal: Journal, dawdling: Callable[..., None]
-) -> None:
-    """The commit takes two seconds while a worker idles: nobody looks at a chunk before it is there."""
-    stack.start("worker")
-    wait_for(lambda: "ready." in stack.logs("worker"), "the worker")
-    dawdling(2.0)
-    plan = a_plan(provider, 3)
-    wait_for(lambda: counts(plan)["done"] == 3, "the letters; without beat, the one message must do")
-    said = stack.logs("worker")
-    assert len(re.findall(r"Task approvals.look_at\S+ received", said)) == 1
-    assert "Traceback" not in said
-    assert broken(facts_of(plan, journal.posts), calm=True) == []
-
-
-def test_br_05b_an_approval_while_the_broker_is_down(stack: Stack, provider: FakeHttp, journal: Journal) -> None:
-    """It is wholly kept, and its rows go out once the broker is back, without anybody's doing."""
-    stack.start("worker")
-    stack.start("beat")
-    wait_for(lambda: "ready." in stack.logs("worker"), "the worker")
-    assert stack.embedded.valkey is not None
-    assert stack.embedded.valkey.child is not None
-    stack.embedded.valkey.child.kill()
-    plan = a_plan(provider, 3)
-    assert (plan.state, plan.chunks.count(), plan.decisions.count()) == ("approved", 1, 1)
-    time.sleep(1.0)
-    assert not provider.calls
-    stack.embedded.start()
-    wait_for(lambda: counts(plan)["done"] == 3, "the letters")
-    assert broken(facts_of(plan, journal.posts), calm=True) == []
-
-
-def test_br_05c_an_approval_that_is_rolled_back_after_its_publish_point(
-    stack: Stack, provider: FakeHttp, dawdling: Callable[..., None]
-) -> None:
-    stack.start("worker")
-    stack.start("beat")
-    wait_for(lambda: "ready." in stack.logs("worker"), "the worker")
-    dawdling(0.5, then="out of luck")
-    with pytest.raises(Exception, match="out of luck"):
-        a_plan(provider, 3)
-    time.sleep(1.5)
-    plan = Plan.objects.get()
-    assert (plan.state, plan.chunks.count(), plan.decisions.count()) == ("proposed", 0, 0)
-    assert not provider.calls
-    assert not Effect.objects.exists()
-    assert "look_at" not in stack.logs("worker").partition("ready.")[2]
 
 
 def test_br_06_everything_is_killed_at_forty_and_again_at_seventy(
