@@ -1,6 +1,7 @@
 """Every page, in both themes, on a desk and on a phone: readable by everybody, no console message, nothing sideways."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -8,6 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from approvals import opting_out, voting
+from approvals.models import Chunk
 from effects import rulings
 from effects.models import Callback, Challenge, KeptReply, LookUp, Pause
 from tests import world
@@ -57,7 +59,8 @@ def a_full_workspace() -> Iterator[str]:
     rulings.open_epoch(effects[0], by=world.acting(world.dana()), reason=f"Wrong prices. {LONG}", seen_epoch=0)
     channel = world.a_channel()
     Pause.objects.create(workspace=channel.workspace, subject=f"channel:{channel.pk}", reason="429", started_by="machine")
-    world.an_opt_out("customer9@example.com")
+    world.an_opt_out("customer9@example.com", reason=LONG)
+    Chunk.objects.update(due_at=timezone.now() - timedelta(minutes=1))
     world.an_opt_out(f"{'y' * 60}@example.com", reason=LONG)
     opting_out.lift(world.an_opt_out("back@example.com", reason="راسلنا"), by=world.acting(world.dana()), reason="Asked again.")
     yield from ("/", "/accounts/password/change/", "/accounts/logout/")
