@@ -3,9 +3,9 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.roles import Act
 from approvals.dispatch import chunks_are_due
-from approvals.errors import LostRace, Refused
 from approvals.models import Plan, PlanState
 from audit import chain
 from effects.actors import Human

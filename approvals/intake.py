@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
-from approvals.errors import Refused
+from accounts.errors import Refused
 from approvals.incoming import FIELDS, MARK, MOST_ERRORS, TOLD, NewRow, RowError, columns_of, errors_of
 from audit.cells import text_of
 

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.models import Workspace
 from accounts.roles import Act
-from approvals.errors import LostRace, Refused
 from approvals.models import OptOut
 from audit import chain
 from audit.chain import Actor

@@ -15,9 +15,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.models import Token, Workspace
 from approvals import checks
-from approvals.errors import LostRace, Refused
 from approvals.freezing import digest_now
 from approvals.incoming import NewRow, RowError
 from approvals.intake import Errors

@@ -12,9 +12,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from accounts.errors import LostRace, Refused
 from accounts.roles import Act
 from approvals.dispatch import CHUNK, chunks_are_due
-from approvals.errors import LostRace, Refused
 from approvals.freezing import digest_now
 from approvals.models import Chunk, Decision, Plan, PlanState, Row
 from audit import chain

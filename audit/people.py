@@ -6,6 +6,7 @@ from django.core.validators import validate_email, validate_slug
 from django.db import transaction
 
 from accounts import tokens
+from accounts.errors import Refused
 from accounts.models import Membership, Token, User, Workspace
 from accounts.roles import Role
 from audit import chain
@@ -13,10 +14,6 @@ from audit.chain import Actor
 
 # First parts of our own addresses.
 RESERVED = frozenset({"accounts", "admin", "api", "callbacks", "healthz", "readyz", "static", "theme"})
-
-
-class Refused(Exception):
-    """Nothing was added; the message says why."""
 
 
 @transaction.atomic

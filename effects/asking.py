@@ -4,12 +4,12 @@ import asyncio
 
 from django.db import transaction
 
+from accounts.errors import LostRace, Refused
 from accounts.roles import Act
 from audit import chain
 from effects import rulings
 from effects.actors import Human
 from effects.channels import open_provider
-from effects.errors import LostRace, Refused
 from effects.looking import look_up
 from effects.models import Channel, Effect, LookUp
 from effects.providers.base import Answer, Provider, Sighting

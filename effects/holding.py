@@ -8,14 +8,16 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.models import Workspace
 from accounts.roles import Act
 from audit import chain
 from audit.chain import Actor
 from effects.actors import Human
-from effects.errors import LostRace, Refused
 from effects.models import Channel, Pause
 from effects.pausing import EVERYTHING, in_force, of_channel, of_workspace
+
+type Named = tuple[str, int, str]  # kind, number and name, as the record names what was acted on
 
 LONGEST = 7 * 24 * 60  # minutes; longer than that is "until somebody lets it go on"
 
@@ -23,43 +25,25 @@ LONGEST = 7 * 24 * 60  # minutes; longer than that is "until somebody lets it go
 @transaction.atomic(durable=True)
 def pause_channel(channel: Channel, *, by: Human, reason: str, minutes: int | None = None) -> Pause:
     """Start no call through this channel, for so many minutes or until somebody lets it go on. Raises LostRace when a person paused it."""
-    _may(by, channel.workspace_id)
-    _needs(reason)
-    pause = _start(of_channel(channel.pk), channel.workspace_id, by=by.actor, reason=reason, minutes=minutes)
-    _record(
-        "channel paused", channel.workspace_id, by.actor, on=("channel", channel.pk, channel.slug), reason=reason, pause=pause
-    )
-    return pause
+    return _pause(of_channel(channel.pk), channel.workspace_id, _named(channel), by=by, reason=reason, minutes=minutes)
 
 
 @transaction.atomic(durable=True)
 def resume_channel(channel: Channel, *, by: Human, reason: str) -> None:
     """End every pause of this channel, whoever began it. Raises LostRace when there is none."""
-    _may(by, channel.workspace_id)
-    _needs(reason)
-    _lift(of_channel(channel.pk), by=by.actor)
-    _record("channel resumed", channel.workspace_id, by.actor, on=("channel", channel.pk, channel.slug), reason=reason)
+    _resume(of_channel(channel.pk), channel.workspace_id, _named(channel), by=by, reason=reason)
 
 
 @transaction.atomic(durable=True)
 def pause_workspace(workspace: Workspace, *, by: Human, reason: str, minutes: int | None = None) -> Pause:
     """Start no call of this workspace."""
-    _may(by, workspace.pk)
-    _needs(reason)
-    pause = _start(of_workspace(workspace.pk), workspace.pk, by=by.actor, reason=reason, minutes=minutes)
-    _record(
-        "workspace paused", workspace.pk, by.actor, on=("workspace", workspace.pk, workspace.slug), reason=reason, pause=pause
-    )
-    return pause
+    return _pause(of_workspace(workspace.pk), workspace.pk, _named(workspace), by=by, reason=reason, minutes=minutes)
 
 
 @transaction.atomic(durable=True)
 def resume_workspace(workspace: Workspace, *, by: Human, reason: str) -> None:
     """End the pause of the workspace; those of its plans and channels stay."""
-    _may(by, workspace.pk)
-    _needs(reason)
-    _lift(of_workspace(workspace.pk), by=by.actor)
-    _record("workspace resumed", workspace.pk, by.actor, on=("workspace", workspace.pk, workspace.slug), reason=reason)
+    _resume(of_workspace(workspace.pk), workspace.pk, _named(workspace), by=by, reason=reason)
 
 
 @transaction.atomic(durable=True)
@@ -68,7 +52,7 @@ def pause_everything(*, by: Actor, reason: str, minutes: int | None = None) -> P
     _needs(reason)
     pause = _start(EVERYTHING, None, by=by, reason=reason, minutes=minutes)
     for workspace in Workspace.objects.all():
-        _record("everything paused", workspace.pk, by, on=("workspace", workspace.pk, workspace.slug), reason=reason, pause=pause)
+        _record("everything paused", workspace.pk, by, on=_named(workspace), reason=reason, pause=pause)
     return pause
 
 
@@ -78,7 +62,26 @@ def resume_everything(*, by: Actor, reason: str) -> None:
     _needs(reason)
     _lift(EVERYTHING, by=by)
     for workspace in Workspace.objects.all():
-        _record("everything resumed", workspace.pk, by, on=("workspace", workspace.pk, workspace.slug), reason=reason)
+        _record("everything resumed", workspace.pk, by, on=_named(workspace), reason=reason)
+
+
+def _named(thing: Channel | Workspace) -> Named:
+    return ("channel" if isinstance(thing, Channel) else "workspace", thing.pk, thing.slug)
+
+
+def _pause(subject: str, workspace_id: int, on: Named, *, by: Human, reason: str, minutes: int | None) -> Pause:
+    _may(by, workspace_id)
+    _needs(reason)
+    pause = _start(subject, workspace_id, by=by.actor, reason=reason, minutes=minutes)
+    _record(f"{on[0]} paused", workspace_id, by.actor, on=on, reason=reason, pause=pause)
+    return pause
+
+
+def _resume(subject: str, workspace_id: int, on: Named, *, by: Human, reason: str) -> None:
+    _may(by, workspace_id)
+    _needs(reason)
+    _lift(subject, by=by.actor)
+    _record(f"{on[0]} resumed", workspace_id, by.actor, on=on, reason=reason)
 
 
 def _start(subject: str, workspace_id: int | None, *, by: Actor, reason: str, minutes: int | None) -> Pause:
@@ -111,6 +114,6 @@ def _needs(reason: str) -> None:
         raise Refused("Say why: the reason stands in the record.")
 
 
-def _record(act: str, workspace_id: int, by: Actor, *, on: tuple[str, int, str], reason: str, pause: Pause | None = None) -> None:
+def _record(act: str, workspace_id: int, by: Actor, *, on: Named, reason: str, pause: Pause | None = None) -> None:
     until = {"until": pause.until.isoformat() if pause.until else "somebody lets it go on"} if pause else None
     chain.append(act, workspace_id=workspace_id, by=by, on=on, reason=reason, after=until)

@@ -9,10 +9,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.roles import Act
 from audit import chain
 from effects.actors import Human
-from effects.errors import LostRace, Refused
 from effects.models import Effect, Epoch, LookUp
 from effects.states import State, ways_out
 

@@ -3,10 +3,10 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.roles import Act
 from audit import chain
 from effects.actors import Human
-from effects.errors import LostRace, Refused
 from effects.models import Callback, Effect
 from effects.news import Outcome
 

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from accounts.errors import LostRace, Refused
 from accounts.models import Token, Workspace
-from approvals.errors import LostRace, Refused
 from audit import chain
 from audit.chain import Actor
 from runs.models import Run, RunState

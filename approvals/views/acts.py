@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
+from accounts.answers import answer_to
 from accounts.doors import Visit, door, see_other
 from accounts.roles import Act
 from approvals import halting, voting
-from approvals.errors import LostRace, Refused
 from approvals.forms import ApprovalForm, ChangesForm, ExclusionForm, HoldForm, RejectionForm, ResumptionForm
 from approvals.models import Plan
 from approvals.views.plan import page, plan_of
@@ -118,16 +118,14 @@ def stop(request: Visit, pk: int) -> HttpResponse:
 
 
 def _answer(request: Visit, plan: Plan, name: str, form: Form, act: Callable[[], str]) -> HttpResponse:
-    """Do the act and go back to the plan; 422 gives the form back as typed, 409 the plan as it stands with one sentence."""
-    if not form.is_valid():
-        return page(request, plan, status=422, typed={name: form})
-    try:
-        done = act()
-    except LostRace as lost:
-        return page(request, plan_of(request, plan.pk), said=str(lost), status=409)
-    except Refused as refused:
-        form.add_error(None, str(refused))
-        return page(request, plan, status=422, typed={name: form})
-    messages.success(request, done)
-    url = reverse("plan", args=[request.membership.workspace.slug, plan.pk])
-    return HttpResponseClientRedirect(url) if request.htmx else see_other(url)
+    """The plan once more, with `form` where it is called `name`; or, when the act is done, the way back to it."""
+
+    def again(*, status: int, said: str = "", form: Form | None = None) -> HttpResponse:
+        return page(request, plan_of(request, plan.pk), said=said, status=status, typed={name: form} if form else None)
+
+    def back(done: str) -> HttpResponse:
+        messages.success(request, done)
+        url = reverse("plan", args=[request.membership.workspace.slug, plan.pk])
+        return HttpResponseClientRedirect(url) if request.htmx else see_other(url)
+
+    return answer_to(form, act, again=again, back=back)

@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.answers import answer_to
 from accounts.doors import Visit, door, see_other
 from accounts.paging import STRETCH, cursor_of, page_of, stretch_of
 from accounts.roles import Act
 from approvals import opting_out
-from approvals.errors import LostRace, Refused
 from approvals.forms import LiftForm, OptOutForm
 from approvals.models import OptOut
 from effects.doors import human_of
@@ -65,17 +65,16 @@ def lifting(request: Visit, pk: int) -> HttpResponse:
 
 
 def _answer(request: Visit, form: Form, act: Callable[[], str], *, lifting: int = 0) -> HttpResponse:
-    """Do the act and go back to the list; 422 gives the form back as typed, 409 the list as it stands with one sentence."""
-    if not form.is_valid():
-        return _page(request, form=form, lifting=lifting, status=422)
-    try:
-        messages.success(request, act())
-    except LostRace as lost:
-        return _page(request, said=str(lost), status=409)
-    except Refused as refused:
-        form.add_error(None, str(refused))
-        return _page(request, form=form, lifting=lifting, status=422)
-    return see_other(reverse("opt-outs", args=[request.membership.workspace.slug]))
+    """The list once more, with `form` above it or at the opt-out that it would have lifted; or, when the act is done, the way back."""
+
+    def again(*, status: int, said: str = "", form: Form | None = None) -> HttpResponse:
+        return _page(request, form=form, lifting=lifting, said=said, status=status)
+
+    def back(done: str) -> HttpResponse:
+        messages.success(request, done)
+        return see_other(reverse("opt-outs", args=[request.membership.workspace.slug]))
+
+    return answer_to(form, act, again=again, back=back)
 
 
 def _page(request: Visit, *, form: Form | None = None, lifting: int = 0, said: str = "", status: int = 200) -> HttpResponse:
@@ -83,7 +82,7 @@ def _page(request: Visit, *, form: Form | None = None, lifting: int = 0, said: s
     text, after = request.GET.get("target", "").strip()[:300], cursor_of(request.GET.get("after"))
     rows = OptOut.objects.filter(workspace_id=request.membership.workspace_id).select_related("channel")
     page, stretched = stretch_of(rows, Q(target__icontains=text), after=after) if text else (page_of(rows, after=after), False)
-    lift_forms = {opt_out.pk: LiftForm(auto_id=f"lift-{opt_out.pk}-%s") for opt_out in page.rows if opt_out.lifted_at is None}
+    fresh = {opt_out.pk: LiftForm(auto_id=f"lift-{opt_out.pk}-%s") for opt_out in page.rows if opt_out.lifted_at is None}
     context = {
         "page": page,
         "stretched": stretched,
@@ -91,7 +90,7 @@ def _page(request: Visit, *, form: Form | None = None, lifting: int = 0, said: s
         "text": text,
         "said": said,
         "form": form if form and not lifting else _form(request),
-        "entries": [(opt_out, form if opt_out.pk == lifting else lift_forms.get(opt_out.pk)) for opt_out in page.rows],
+        "entries": [(opt_out, form if form and opt_out.pk == lifting else fresh.get(opt_out.pk)) for opt_out in page.rows],
     }
     fragment = "#opt-outs" if request.htmx.target == "opt-outs" else ""
     return render(request, f"plans/opt_outs.html{fragment}", context, status=status)

@@ -9,12 +9,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from accounts.answers import answer_to
 from accounts.doors import Visit, door, see_other
 from accounts.roles import Act
 from effects import queries, rulings, seeing
 from effects.asking import ask_now
 from effects.doors import human_of
-from effects.errors import LostRace, Refused
 from effects.forms import EpochForm, NewsForm, ResolutionForm, RevocationForm
 from effects.models import Effect
 from effects.states import State
@@ -99,22 +99,22 @@ def look_up(request: Visit, pk: int) -> HttpResponse:
 
 
 def _answer(request: Visit, effect: Effect, name: str, form: forms.Form, act: Callable[[], str]) -> HttpResponse:
-    """Do the act and go back; 422 gives the form back as typed, 409 the card as it stands with one sentence."""
-    if not form.is_valid():
-        return _again(request, effect, status=422, typed={name: form})
-    try:
-        done = act()
-    except LostRace as lost:
-        return _again(request, effect_of(request, effect.pk), said=str(lost), status=409)
-    except Refused as refused:
-        form.add_error(None, str(refused))
-        return _again(request, effect, said="" if name != "asked" else str(refused), status=422, typed={name: form})
-    if _on_the_desk(request, effect):
-        return _again(request, effect_of(request, effect.pk), told=done)
-    messages.success(request, done)
-    if request.POST.get("from") == "desk":
-        return see_other(reverse("unknown", args=[request.membership.workspace.slug]))
-    return see_other(reverse("effect", args=[request.membership.workspace.slug, effect.pk]))
+    """The page or the card once more, with `form` where it is called `name`; or, when the act is done, the way back."""
+
+    def again(*, status: int, said: str = "", form: forms.Form | None = None) -> HttpResponse:
+        if form and name == "asked":  # a button without a form of its own: what was refused is said above
+            said = " ".join(map(str, form.non_field_errors()))
+        return _again(request, effect_of(request, effect.pk), said=said, status=status, typed={name: form} if form else None)
+
+    def back(done: str) -> HttpResponse:
+        if _on_the_desk(request, effect):
+            return _again(request, effect_of(request, effect.pk), told=done)
+        messages.success(request, done)
+        if request.POST.get("from") == "desk":
+            return see_other(reverse("unknown", args=[request.membership.workspace.slug]))
+        return see_other(reverse("effect", args=[request.membership.workspace.slug, effect.pk]))
+
+    return answer_to(form, act, again=again, back=back)
 
 
 def _again(

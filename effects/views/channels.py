@@ -10,12 +10,12 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.answers import answer_to
 from accounts.doors import Visit, door, see_other
 from accounts.roles import Act
 from effects import holding, queries
 from effects.channels import callback_keys, describe
 from effects.doors import human_of
-from effects.errors import LostRace, Refused
 from effects.forms import PauseForm, ResumeForm
 from effects.models import Channel, Pause
 
@@ -91,14 +91,16 @@ def workspace_resumption(request: Visit) -> HttpResponse:
 
 
 def _answer(request: Visit, slug: str, form: Form, act: Callable[[], str]) -> HttpResponse:
-    """Do the act and go back to the page; 422 gives the form back as typed, 409 the page as it stands with one sentence."""
-    if not form.is_valid():
-        return _page(request, typed={slug: form}, status=422)
-    try:
-        messages.success(request, act())
-    except Refused as refused:
-        return _page(request, said=str(refused), status=409 if isinstance(refused, LostRace) else 422)
-    return see_other(reverse("channels", args=[request.membership.workspace.slug]))
+    """The page once more, with `form` at that channel (an empty slug: the workspace); or, when the act is done, the way back to it."""
+
+    def again(*, status: int, said: str = "", form: Form | None = None) -> HttpResponse:
+        return _page(request, said=said, status=status, typed={slug: form} if form else None)
+
+    def back(done: str) -> HttpResponse:
+        messages.success(request, done)
+        return see_other(reverse("channels", args=[request.membership.workspace.slug]))
+
+    return answer_to(form, act, again=again, back=back)
 
 
 def _page(request: Visit, *, typed: dict[str, Form] | None = None, said: str = "", status: int = 200) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from approvals.errors import LostRace, Refused
+from accounts.errors import LostRace, Refused
 from approvals.intake import RowsRefused
 from approvals.plans import NotYours
 from runs.recording import ReplayRefused

@@ -7,9 +7,9 @@ from django.db import connection
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from accounts.errors import Refused
 from approvals import dispatch, halting, tasks, voting
 from approvals.coverage import counts, is_settled
-from approvals.errors import Refused
 from approvals.models import Chunk, Plan
 from effects.models import Effect
 from effects.workplace import Workplace

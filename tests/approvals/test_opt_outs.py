@@ -9,9 +9,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection, connections
 
+from accounts.errors import LostRace, Refused
 from accounts.models import Workspace
 from approvals import opting_out, queries, voting
-from approvals.errors import LostRace, Refused
 from approvals.models import OptOut, Plan
 from audit.chain import Actor
 from audit.models import Entry

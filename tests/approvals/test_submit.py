@@ -6,8 +6,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from accounts.errors import LostRace, Refused
 from approvals import plans
-from approvals.errors import LostRace, Refused
 from approvals.freezing import digest_now
 from approvals.models import Plan, PlanState, Row
 from audit.models import Entry

@@ -5,8 +5,8 @@ import threading
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from accounts.errors import LostRace, Refused
 from approvals import tasks, voting
-from approvals.errors import LostRace, Refused
 from approvals.models import Decision, Plan, Row
 from audit.models import Entry
 from tests import world

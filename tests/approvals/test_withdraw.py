@@ -2,8 +2,8 @@
 
 import pytest
 
+from accounts.errors import LostRace, Refused
 from approvals import plans
-from approvals.errors import LostRace, Refused
 from approvals.models import Plan, PlanState
 from audit.models import Entry
 from tests.world import a_draft, a_proposed_plan, a_token, a_workspace, approved, charlie, dana

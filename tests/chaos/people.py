@@ -17,13 +17,12 @@ from django.db import close_old_connections, connections
 from django.test import Client
 from kombu.exceptions import OperationalError as BrokerError
 
-from approvals import errors as on_plans
+from accounts.errors import LostRace
 from approvals import halting
 from approvals.models import Chunk, Plan
 from approvals.tasks import look_at
 from config.demo.visitors import Agent, Refusal
 from config.sandbox import journal
-from effects import errors as on_effects
 from effects import holding, rulings
 from effects.models import Channel, Effect, Pause
 from effects.pausing import of_channel
@@ -41,7 +40,7 @@ def at_any_price() -> Iterator[None]:
     """What the database refuses while it is being broken is left undone; the connection is thrown away."""
     try:
         yield
-    except (DatabaseError, psycopg.Error, BrokerError, on_plans.LostRace, on_effects.LostRace):
+    except (DatabaseError, psycopg.Error, BrokerError, LostRace):
         for connection in connections.all():
             connection.close()
     finally:

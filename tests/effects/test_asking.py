@@ -2,8 +2,8 @@
 
 import pytest
 
+from accounts.errors import Refused
 from effects.asking import ask_now
-from effects.errors import Refused
 from effects.models import Effect
 from tests import world
 from tests.fakes import FakeHttp

@@ -6,11 +6,11 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from accounts.errors import LostRace, Refused
 from approvals import dispatch
 from approvals.models import Plan
 from audit.models import Entry
 from effects import holding
-from effects.errors import LostRace, Refused
 from effects.models import Pause
 from effects.workplace import Workplace
 from tests import world

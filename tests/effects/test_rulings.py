@@ -3,9 +3,9 @@
 import pytest
 from django.db import IntegrityError, transaction
 
+from accounts.errors import LostRace, Refused
 from audit.models import Entry
 from effects import rulings
-from effects.errors import LostRace, Refused
 from effects.models import Effect, Epoch, Event
 from effects.states import State
 from tests import world

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.errors import LostRace, Refused
 from audit.models import Entry
 from effects import seeing
-from effects.errors import LostRace, Refused
 from effects.models import Callback, Channel, Effect
 from tests import world
 from tests.callers import kept, takes_callbacks

@@ -23,7 +23,7 @@ def test_alice_notes_two_and_the_plans_page_tells(alice: Client) -> None:
     html = alice.get(f"/acme/plans/{plan.pk}/?state=excluded").content.decode()
     assert 'data-count="excluded">2<' in html
     assert "customer2@example.com" in html
-    assert "opted out: they wrote to us" in alice.get(f"/acme/plans/{plan.pk}/rows/1/").content.decode()
+    assert "Opted out: they wrote to us" in alice.get(f"/acme/plans/{plan.pk}/rows/1/").content.decode()
     assert OptOut.objects.count() == 2
 
 

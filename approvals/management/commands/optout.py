@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.errors import Refused
 from accounts.models import Workspace
 from approvals import opting_out
-from approvals.errors import Refused
 from audit.commands import COMMAND_LINE, workspace_called
 from effects.models import Channel
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.errors import Refused
 from accounts.models import User
 from accounts.roles import Role
 from audit import people
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             member = people.add_member(
                 workspace, options["email"], role=options["role"], name=options["name"], password=password, by=COMMAND_LINE
             )
-        except people.Refused as refusal:
+        except Refused as refusal:
             raise CommandError(str(refusal)) from None
         self.stdout.write(f"{member.user.email} is {member.role} of {workspace.slug}.")
         if known:

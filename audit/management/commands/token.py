@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.errors import Refused
 from audit import people
 from audit.commands import COMMAND_LINE, person_called, workspace_called
 
@@ -21,7 +22,7 @@ class Command(BaseCommand):
         workspace, owner = workspace_called(options["workspace"]), person_called(options["owner"])
         try:
             token, secret = people.add_token(workspace, name=options["name"], owner=owner, by=COMMAND_LINE)
-        except people.Refused as refusal:
+        except Refused as refusal:
             raise CommandError(str(refusal)) from None
         self.stderr.write(f"Token {token.name!r} of {workspace.slug}, answered for by {owner.email}. Shown this once:")
         self.stdout.write(secret)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.errors import Refused
 from audit import people
 from audit.commands import COMMAND_LINE
 
@@ -19,6 +20,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             workspace = people.add_workspace(options["slug"], name=options["name"], by=COMMAND_LINE)
-        except people.Refused as refusal:
+        except Refused as refusal:
             raise CommandError(str(refusal)) from None
         self.stdout.write(f"Workspace {workspace.slug} ({workspace.name}) was added.")

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.errors import Refused
 from audit.commands import COMMAND_LINE
 from effects import holding
-from effects.errors import Refused
 from effects.sweeping import sweep
 from effects.workplace import Workplace
 

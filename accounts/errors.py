@@ -1,4 +1,4 @@
-"""What can go wrong with a plan; each message is a sentence for the person, or the agent, who reads it."""
+"""What can go wrong with an act; each message is a sentence for the person, or the agent, who reads it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ class Refused(Exception):
 
 
 class LostRace(Refused):
-    """The plan is no longer what was shown, or somebody was first. `current` is the plan as it stands now."""
+    """It is no longer what was shown, or somebody was first. `current` is the thing as it stands now."""
 
     def __init__(self, message: str, current: Any = None) -> None:
         super().__init__(message)
