@@ -78,8 +78,9 @@ class Campaign:
 
     def _start(self) -> None:
         stack, journal = self.stack, shlex.quote(str(self.sandbox.journal))
-        worker = stack.commands["worker"] + " --concurrency 2 --hostname {}@%h"
-        stack.commands |= {"worker": worker.format("one"), "worker2": worker.format("two")}
+        worker = stack.commands["worker"] + " --hostname {}@%h"
+        forking = worker.replace("-A config", "-A tests.chaos.forking") + " --concurrency 2"
+        stack.commands |= {"worker": worker.format("one"), "worker2": forking.format("two")}
         stack.commands["beat2"] = stack.commands["beat"].replace("beat-schedule", "beat-schedule-2")
         stack.commands["sandbox"] = (
             f"python -m config.sandbox --http-port {self.sandbox.http} --smtp-port {self.sandbox.smtp} --journal {journal} --delay {DELAY}"

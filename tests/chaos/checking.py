@@ -1,7 +1,6 @@
 """The checker: the invariants of the design, over one history. Pure; shares no code with the product.
 
 `check` gives every violation found. An invariant that the history cannot speak of says nothing, which is what coverage is for.
-Not here: I6 (no provider of ours strands anything yet), I15 (who may decide is tested with the pages), I22 and I23.
 """
 
 from collections.abc import Callable

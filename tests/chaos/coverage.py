@@ -18,9 +18,17 @@ def missing(history: History, *, names: Iterable[str], acts: Iterable[str]) -> l
     gaps = [f"the behaviour {name} was never met" for name in sorted(set(names) - met)]
     gaps += [f"the act {act!r} was never done" for act in acts if act not in fired]
     gaps += [f"no row became {state}" for state in STATES if state not in seen]
+    if not withheld(history):
+        gaps.append("no opt-out came in time to withhold anything")
     if acts and not late_replies(history):
         gaps.append("no worker woke after its row had moved on")
     return gaps
+
+
+def withheld(history: History) -> int:
+    """Rows of approved plans that were never tried, since their target opted out."""
+    facts = Facts(history)
+    return sum(facts.newest(row) is None and facts.opted_out(row) is not None for row in facts.approved)
 
 
 def late_replies(history: History) -> int:
@@ -47,6 +55,7 @@ def tally(history: History, violations: Iterable[Violation]) -> dict[str, object
         "deliveries": sum(call.filed for call in history.calls),
         "duplicates": sum(violation.invariant == "I1" for violation in violations),
         "unknown and delivered": sum(bool(facts.deliveries(identity)) for identity in unknown),
+        "withheld": withheld(history),
         "late replies": late_replies(history),
         "faults": len(history.faults),
         "slowest recovery": round(slowest_recovery(history), 1),

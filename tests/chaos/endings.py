@@ -14,8 +14,10 @@ FIGURES = ("waiting", "pending", "done", "failed", "unknown", "stranded", "revok
 
 
 def i17(facts: Facts) -> Found:
-    """At the end every row of A has a ledger row, and none is on its way."""
+    """At the end every row of A has a ledger row, and none is on its way; but for those who opted out before."""
     for row in facts.lasting:
+        if facts.opted_out(row):
+            continue
         newest = facts.newest(row)
         own = any(effect.plan == row.plan for effect in facts.attempts.get((row.key, row.epoch), []))
         if newest is None:
@@ -33,7 +35,7 @@ def i18(facts: Facts) -> Found:
     """What met no fault is done: ordinary targets, unless a fault of ours took their reply."""
     for row in facts.lasting:
         newest = facts.newest(row)
-        if not is_harmless(row.target) or newest is None or newest.state == "done":
+        if not is_harmless(row.target) or newest is None or newest.state == "done" or facts.opted_out(row):
             continue
         lost = newest.state in ("unknown", "revoked") and (newest.kept is None or newest.kept.kind == "lost")
         if not (lost and facts.history.faults) and not newest.ruled:

@@ -84,6 +84,17 @@ class Facts:
         """What was filed for this identity."""
         return [call for call in self.calls.get(identity, []) if call.filed]
 
+    def opted_out(self, row: Row) -> float | None:
+        """When the target of this row opted out, if it did."""
+        plan = self.plans[row.plan]
+        return self._opt_outs.get(
+            (plan.workspace, row.target, plan.channel), self._opt_outs.get((plan.workspace, row.target, None))
+        )
+
+    @cached_property
+    def _opt_outs(self) -> dict[tuple[int, str, int | None], float]:
+        return {(one.workspace, one.target, one.channel): one.at for one in reversed(self.history.opt_outs)}
+
     @cached_property
     def approved(self) -> list[Row]:
         """A: the rows that were approved and not left out."""

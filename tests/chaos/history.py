@@ -119,6 +119,16 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class OptOut:
+    """A target that wanted nothing more, through one channel or through any."""
+
+    workspace: int
+    channel: int | None
+    target: str
+    at: float
+
+
+@dataclass(frozen=True)
 class LookUp:
     """One question of the ledger's to the provider."""
 
@@ -178,6 +188,7 @@ class History:
     plans: list[Plan] = field(default_factory=list)
     channels: list[Channel] = field(default_factory=list)
     pauses: list[Pause] = field(default_factory=list)
+    opt_outs: list[OptOut] = field(default_factory=list)
     look_ups: list[LookUp] = field(default_factory=list)
     epochs: list[Epoch] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)

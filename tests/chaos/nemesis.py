@@ -17,7 +17,7 @@ from tests.chaos.history import Fault
 from tests.chaos.reading import connect
 from tests.chaos.script import ACTS
 
-WORKERS = ("worker", "worker2")
+WORKERS = ("worker", FORKING := "worker2")  # the first calls by itself, the second by its children
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
@@ -92,24 +92,23 @@ class Nemesis:
         return self._kill("sandbox")
 
     def _kill_child(self) -> None:
-        for pid in self._busy()[:1]:
+        for pid in self._busy(self._children())[:1]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def _stop_worker(self) -> Callable[[], object] | None:
-        parents = {child: self.stack.children[name].pid for name in WORKERS for child in self._children(name)}
-        return self._stop_in_a_call(lambda child: parents.get(child, 0), whole=True)
+        first, second = (self.stack.children[name].pid for name in WORKERS)
+        return self._stop_in_a_call({first: first} | dict.fromkeys(self._children(), second), whole=True)
 
     def _stop_child(self) -> Callable[[], object] | None:
-        return self._stop_in_a_call(lambda child: child)
+        return self._stop_in_a_call({child: child for child in self._children()})
 
-    def _stop_in_a_call(self, of: Callable[[int], int], *, whole: bool = False) -> Callable[[], object] | None:
-        """Stop a process that has rows in flight; one that had none left when it stood still goes on, and the next is tried."""
+    def _stop_in_a_call(self, leaders: dict[int, int], *, whole: bool = False) -> Callable[[], object] | None:
+        """Stop one of these that has rows in flight, or its leader with it; one that had none left when it stood still goes on."""
         deadline = time.monotonic() + BUSY_WITHIN
-        while busy := [(child, pid) for child in self._busy() if (pid := of(child))]:
-            child, pid = busy[0]
-            go_on = self._stop(pid, whole=whole)
-            if time.monotonic() > deadline or child in self._at_work():
+        while busy := self._busy(list(leaders)):
+            go_on = self._stop(leaders[busy[0]], whole=whole)
+            if time.monotonic() > deadline or busy[0] in self._at_work():
                 return go_on
             go_on()
         return None
@@ -162,12 +161,11 @@ class Nemesis:
     def _repeat_messages(self) -> None:
         self.again()
 
-    def _busy(self) -> list[int]:
-        """The pool processes of both workers, those first that have rows in flight at this moment; waits a little for one."""
+    def _busy(self, pids: list[int]) -> list[int]:
+        """These processes, those first that have rows in flight at this moment; waits a little for one."""
         deadline = time.monotonic() + BUSY_WITHIN
-        while not (at_work := self._at_work()) and time.monotonic() < deadline:
+        while not (at_work := self._at_work().intersection(pids)) and time.monotonic() < deadline:
             time.sleep(0.02)
-        pids = [pid for name in WORKERS for pid in self._children(name)]
         self.lot.shuffle(pids)
         return sorted(pids, key=lambda pid: pid not in at_work)
 
@@ -177,9 +175,9 @@ class Nemesis:
             return {int(worker.split(":")[1]) for (worker,) in connection.execute(PENDING).fetchall()}
         return set()
 
-    def _children(self, name: str) -> list[int]:
-        """The pool processes of one worker."""
+    def _children(self) -> list[int]:
+        """The pool processes of the worker that has some."""
         try:
-            return sorted(child.pid for child in psutil.Process(self.stack.children[name].pid).children())
+            return sorted(child.pid for child in psutil.Process(self.stack.children[FORKING].pid).children())
         except psutil.Error:
             return []

@@ -18,7 +18,7 @@ from django.test import Client
 from kombu.exceptions import OperationalError as BrokerError
 
 from accounts.errors import LostRace
-from approvals import halting
+from approvals import halting, opting_out
 from approvals.models import Chunk, Plan
 from approvals.tasks import look_at
 from config.demo.visitors import Agent, Refusal
@@ -75,6 +75,8 @@ class Office(threading.Thread):
         tenant = self.tenants[proposal.tenant]
         plan = tenant.propose(proposal.targets, channel=proposal.channel, event=event)
         tenant.approve(plan)
+        if proposal.leaving:
+            opting_out.opt_out(tenant.workspace, proposal.leaving, by=tenant.dana, reason="They asked for no more letters.")
         return plan
 
 

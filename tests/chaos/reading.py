@@ -19,6 +19,7 @@ from tests.chaos.history import (
     Kept,
     LookUp,
     Move,
+    OptOut,
     Pause,
     Plan,
     Row,
@@ -43,6 +44,8 @@ SELECT p.id, p.workspace_id, p.channel_id, p.state, p.digest, extract(epoch FROM
 FROM approvals_plan p LEFT JOIN approvals_decision d ON d.plan_id = p.id AND d.kind = 'approved' WHERE p.workspace_id = ANY(%s)"""
 CHANNELS = "SELECT id, workspace_id, provider, settings FROM effects_channel WHERE workspace_id = ANY(%s)"
 PAUSES = "SELECT subject, started_by, extract(epoch FROM started_at)::float8 FROM effects_pause WHERE workspace_id = ANY(%s)"
+OPT_OUTS = """
+SELECT workspace_id, channel_id, target, extract(epoch FROM at)::float8 FROM approvals_optout WHERE workspace_id = ANY(%s)"""
 LOOK_UPS = """
 SELECT l.effect_id, extract(epoch FROM l.at)::float8, l.answer
 FROM effects_lookup l JOIN effects_effect e ON e.id = l.effect_id WHERE e.workspace_id = ANY(%s)"""
@@ -58,6 +61,9 @@ SELECT count(*) FROM approvals_row r JOIN approvals_plan p ON p.id = r.plan_id
 LEFT JOIN LATERAL (SELECT state, retry_at, look_up_at, plan_id, ruled FROM effects_effect e WHERE e.key = r.key AND e.epoch = r.epoch
                    ORDER BY attempt DESC LIMIT 1) n ON true
 WHERE p.workspace_id = ANY(%s) AND p.state = 'approved' AND r.excluded_reason = ''
+  AND (n.state = 'pending' OR n.look_up_at IS NOT NULL OR NOT EXISTS (  -- nobody waits for what will never be sent
+      SELECT FROM approvals_optout o WHERE o.workspace_id = p.workspace_id AND o.target = r.target
+      AND coalesce(o.channel_id, p.channel_id) = p.channel_id))
   AND (n.state IS NULL OR n.state = 'pending' OR n.retry_at IS NOT NULL OR n.look_up_at IS NOT NULL
        OR (n.state = 'failed' AND NOT n.ruled AND NOT EXISTS (
            SELECT FROM effects_effect own WHERE own.key = r.key AND own.epoch = r.epoch AND own.plan_id = r.plan_id)))"""
@@ -88,6 +94,7 @@ def history_of(
             plans=[Plan(*values) for values in ask(PLANS)],
             channels=channels,
             pauses=[Pause(*values) for values in ask(PAUSES)],
+            opt_outs=[OptOut(*values) for values in ask(OPT_OUTS)],
             look_ups=[LookUp(*values) for values in ask(LOOK_UPS)],
             epochs=[Epoch(*values) for values in ask(EPOCHS)],
             entries=[Entry(*values) for values in ask(ENTRIES)],

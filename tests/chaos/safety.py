@@ -11,7 +11,7 @@ from tests.chaos.facts import FREEING, Facts
 from tests.chaos.history import Call, Effect, Row
 
 GRACE = 0.5  # seconds by which the provider may see a call later than it was written
-STOP_WITHIN = 1.0  # seconds after a stop in which calls may still begin
+STOP_WITHIN = 1.0  # seconds after a stop or an opt-out in which calls may still begin
 FINAL = {"done", "failed", "revoked"}
 ARROWS = {
     *(("pending", after) for after in ("done", "failed", "unknown", "stranded")),
@@ -86,7 +86,7 @@ def i6(facts: Facts) -> Found:
 
 
 def i7(facts: Facts) -> Found:
-    """Deliveries only to rows of A, after their approval, and none begun after a stop."""
+    """Deliveries only to rows of A, after their approval, and none begun after a stop or an opt-out."""
     for call in facts.history.calls:
         row = facts.by_marker.get(call.marker)
         if row is None:
@@ -102,8 +102,9 @@ def i7(facts: Facts) -> Found:
         if call.target != row.target:
             yield call.target, f"got the letter that was approved for {row.target}"
         newest = facts.newest_at((row.key, row.epoch), call.at)
-        if plan.stopped_at and newest and newest.reserved_at > plan.stopped_at and call.at > plan.stopped_at + STOP_WITHIN:
-            yield call.target, f"called {call.at - plan.stopped_at:.2f} s after plan {plan.id} was stopped"
+        for end, what in ((plan.stopped_at, f"plan {plan.id} was stopped"), (facts.opted_out(row), "they opted out")):
+            if end and newest and newest.reserved_at > end and call.at > end + STOP_WITHIN:
+                yield call.target, f"called {call.at - end:.2f} s after {what}"
 
 
 def i8(facts: Facts) -> Found:

@@ -18,17 +18,22 @@ ACTS = {  # the nemesis's: how long each lasts, in seconds
     "repeat messages": 0.0, "kill provider": 1.0,
 }  # fmt: skip
 AGAIN = re.compile(r"(rcpt|data)-(drop|reset|silent|garbage)|(rcpt|data|dot)-4\d\d")
+LEAVING = 4  # of so many plans one has targets that opt out
 LULL = (0.9, 1.8)  # seconds between two acts
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """One plan to come: to whom, by which channel; `twin` asks for the same effects as the plan before it."""
+    """One plan to come: to whom, by which channel; `twin` asks for the same effects as the plan before it.
+
+    `leaving` are those of its targets that opt out as soon as it is approved.
+    """
 
     tenant: str
     channel: str
     targets: tuple[str, ...]
     twin: bool = False
+    leaving: tuple[str, ...] = ()
 
 
 def acts(seed: int, seconds: float) -> list[tuple[float, str]]:
@@ -60,7 +65,8 @@ def proposals(seed: int) -> Iterator[Proposal]:
             f"{next(wanted[front])}+{number}.{n}@sandbox.example" if n % 2 else f"reader{number}.{n}@readers.example"
             for n in range(count)
         ]
-        proposal = Proposal(tenant, channel, tuple(targets))
+        readers = tuple(target for target in targets if target.startswith("reader"))
+        proposal = Proposal(tenant, channel, tuple(targets), leaving=readers[-2:] if number % LEAVING == 0 else ())
         yield proposal
         if lot.random() < 0.2:
             yield Proposal(tenant, channel, proposal.targets, twin=True)

@@ -8,7 +8,23 @@ from typing import Any
 import pytest
 
 from tests.chaos.checking import RULES, check
-from tests.chaos.history import Call, Channel, Effect, Entry, Epoch, Fault, History, Kept, LookUp, Move, Pause, Plan, Row, Sample
+from tests.chaos.history import (
+    Call,
+    Channel,
+    Effect,
+    Entry,
+    Epoch,
+    Fault,
+    History,
+    Kept,
+    LookUp,
+    Move,
+    OptOut,
+    Pause,
+    Plan,
+    Row,
+    Sample,
+)
 from tests.chaos.reading import leaks_in
 from tests.chaos.safety import content_digest
 
@@ -129,6 +145,8 @@ VIOLATIONS: dict[str, tuple[str, Callable[[History], Any]]] = {
     "an excluded row was called": ("I7", lambda h: changed(h, "rows", 0, excluded=True)),
     "another's letter": ("I7", lambda h: changed(h, "calls", 0, target=target("eve"))),
     "begun after the stop": ("I7", lambda h: changed(h, "plans", 0, stopped_at=99.9)),
+    "begun after they opted out": ("I7", lambda h: h.opt_outs.append(OptOut(1, None, target("ada"), 99.9))),
+    "begun after they opted out of its channel": ("I7", lambda h: h.opt_outs.append(OptOut(1, 1, target("ada"), 99.9))),
     "another text": ("I8", lambda h: changed(h, "calls", 0, content=content("ada") | {"text": "marker: m-ada!"})),
     "another digest in the ledger": ("I8", lambda h: changed(h, "effects", 0, digest="sha256:other")),
     "a decision on something else": ("I8", lambda h: changed(h, "plans", 0, decided_digest="sha256:q")),
@@ -240,6 +258,15 @@ def test_a_row_of_a_stopped_plan_need_not_come_to_an_end() -> None:
     changed(history, "plans", 0, state="stopped", stopped_at=150.0)
     history.rows.append(replace(a_row("cy", 5), marker="m-cy"))
     assert check(history) == []
+
+
+@pytest.mark.parametrize(("channel", "workspace"), [(None, 1), (1, 1), (2, 1), (None, 2)])
+def test_a_row_to_somebody_who_opted_out_here_is_never_tried(channel: int | None, workspace: int) -> None:
+    history = all_is_well()
+    history.rows.append(replace(a_row("cy", 5), marker="m-cy"))
+    history.opt_outs.append(OptOut(workspace, channel, target("cy"), 100.2))
+    here = channel in (None, 1) and workspace == 1
+    assert {violation.invariant for violation in check(history)} == (set() if here else {"I17"})
 
 
 def test_a_leak_is_found_in_the_log_that_holds_it(tmp_path: Path) -> None:
