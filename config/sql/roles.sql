@@ -38,8 +38,8 @@ GRANT SELECT, INSERT, UPDATE (state, row_count, checks, digest, proposed_at, dec
 GRANT SELECT, INSERT, UPDATE (epoch, excluded_reason) ON approvals_row TO {web};
 GRANT SELECT, INSERT ON approvals_decision TO {web};
 GRANT SELECT, INSERT, UPDATE (due_at, announced_at) ON approvals_chunk TO {web};
-GRANT SELECT ON approvals_sending, approvals_outlook, approvals_outcome, approvals_elsewhere, approvals_covered, approvals_left_out
-    TO {web};
+GRANT SELECT ON approvals_sending, approvals_outlook, approvals_outcome, approvals_elsewhere, approvals_covered, approvals_unwanted,
+    approvals_left_out TO {web};
 GRANT SELECT, INSERT, UPDATE (lifted_by, lifted_at) ON approvals_optout TO {web};
 
 -- Web: the human's pen. It rules on effects and never makes one; it opens epochs, and starts and lifts pauses.
