@@ -31,7 +31,7 @@ up: ## start all of Signoff on this machine (PORT=8000); Ctrl-C ends it
 
 test: ## run all tests, the browser's too (ARGS="tests/effects -k name")
 	$(call bootstrap,requirements-dev.txt)
-	@exec $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal $(ARGS)
+	@exec $(RUN) -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 demo: ## tell the story without a browser: a real crash, then the tally
 	$(call bootstrap,requirements.txt)

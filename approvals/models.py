@@ -128,7 +128,7 @@ class Outcome(Recipient):
 class OptOut(models.Model):
     """A target that wants nothing, through one channel or through any. In force until it is lifted.
 
-    Every row to it that was not sent yet is withheld: in plans to come, and for good in those that were approved before it was lifted.
+    Every row to it that was not sent yet is withheld: in plans to come, and for good in those that were proposed before it was lifted.
     """
 
     workspace = models.ForeignKey("accounts.Workspace", on_delete=models.PROTECT, db_index=False)

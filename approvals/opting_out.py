@@ -59,7 +59,7 @@ def opt_out(
 
 @transaction.atomic(durable=True)
 def lift(opt_out: OptOut, *, by: Human | Actor, reason: str) -> None:
-    """Let plans that are decided on from now on reach this target again. Raises LostRace when it was lifted already."""
+    """Let plans that are proposed from now on reach this target again. Raises LostRace when it was lifted already."""
     actor = _allowed(by, opt_out.workspace_id)
     _needs(reason, "Say what changed: letting somebody be written to again stands in the record.")
     if in_force(opt_out.workspace_id).filter(pk=opt_out.pk).update(lifted_at=Now(), lifted_by=actor.name) != 1:

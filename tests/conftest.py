@@ -1,5 +1,7 @@
 """Fixtures for every test. The database and Redis come from `tests.services`."""
 
+import os
+
 import pytest
 
 
@@ -13,3 +15,8 @@ def quick_passwords(settings: object) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first: with several processes at work none is left alone with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("crashes") is None)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores, since many tests wait for something; four at most, for each has a database of its own."""
+    return min(4, (os.cpu_count() or 1) + 1)

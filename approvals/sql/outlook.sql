@@ -1,12 +1,13 @@
 -- Which rows of a plan may be sent, and when. Read from rows, opt-outs and ledger at each look.
 
--- Targets that a plan does not reach, since they opted out. An opt-out that was lifted before the plan was decided on is forgotten; one that
--- was lifted later withholds for good what was approved; one that comes after the plan's end changes nothing of what was told of it.
+-- Targets that a plan does not reach, since they opted out. An opt-out that was lifted before the plan was proposed is forgotten; one that
+-- was lifted later withholds for good what reviewers were shown as left out; one that comes after the plan's end changes nothing of what
+-- was told of it.
 CREATE VIEW approvals_unwanted AS
 SELECT p.id AS plan_id, o.target, o.id AS opt_out_id, o.reason
 FROM approvals_plan p
 JOIN approvals_optout o ON o.workspace_id = p.workspace_id AND (o.channel_id IS NULL OR o.channel_id = p.channel_id)
-WHERE (o.lifted_at IS NULL OR o.lifted_at > p.decided_at)
+WHERE (o.lifted_at IS NULL OR o.lifted_at > p.proposed_at)
   AND (p.expires_at IS NULL OR o.at < p.expires_at);
 
 -- Rows that are left out: by a reviewer, or since their target opted out. (What the ledger tells of a row comes first: approvals_outcome.)

@@ -59,7 +59,7 @@ def lifting(request: Visit, pk: int) -> HttpResponse:
 
     def act() -> str:
         opting_out.lift(opt_out, by=human_of(request), reason=form.cleaned_data["reason"])
-        return f"{opt_out.target} is reached again by plans that are decided on from now on."
+        return f"{opt_out.target} is reached again by plans that are proposed from now on."
 
     return _answer(request, form, act, lifting=pk)
 

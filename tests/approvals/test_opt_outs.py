@@ -111,7 +111,7 @@ def test_a_row_that_a_reviewer_left_out_is_counted_once() -> None:
     assert told(plan, 1)[1] == "A test address."
 
 
-def test_lifting_reaches_plans_to_come_and_never_one_that_was_approved(workplace: Workplace) -> None:
+def test_lifting_reaches_plans_to_come_and_never_one_that_was_shown(workplace: Workplace) -> None:
     opt_out(customer(1))
     with FakeHttp() as provider:
         before = approved(provider, 1)
@@ -126,12 +126,15 @@ def test_lifting_reaches_plans_to_come_and_never_one_that_was_approved(workplace
     assert agreed(after) == {"done": 1}
 
 
-def test_a_plan_that_still_waits_for_its_yes_forgets_what_was_lifted() -> None:
-    plan = world.a_proposed_plan(1)
+def test_nobody_approves_as_sent_what_was_shown_as_left_out() -> None:
+    """S17, of another kind: what is lifted between the look and the press stays left out of what was looked at."""
+    plan, draft = world.a_proposed_plan(1), world.a_draft(1, event_id="draft")
     opt_out(customer(1))
-    assert agreed(plan) == {"excluded": 1}
+    assert agreed(plan) == agreed(draft) == {"excluded": 1}
     lift(customer(1))
-    assert agreed(plan) == {"waiting": 1}
+    assert agreed(world.approved(plan)) == {"excluded": 1}
+    assert wants_to_be_sent(plan) == []
+    assert agreed(draft) == {"waiting": 1}
 
 
 def test_opting_out_after_the_plans_end_changes_nothing_of_what_is_told() -> None:
@@ -211,6 +214,11 @@ def test_the_command_takes_a_file_and_lifts(tmp_path: Any) -> None:
     assert says("lift", "BEN@example.com", *where).startswith("BEN@example.com is reached again")
     assert set(OptOut.objects.filter(lifted_at=None).values_list("target", flat=True)) == {"ana@example.com", "eve@example.com"}
     assert set(OptOut.objects.values_list("by", flat=True)) == {"manage.py"}
-    for wrong in (("lift", "ben@example.com"), ("add",), ("add", "x@example.com", "--channel", "none")):
+    for wrong in (
+        ("lift", "ben@example.com"),
+        ("add",),
+        ("add", "--file", "nowhere.txt"),
+        ("add", "x@example.com", "--channel", "none"),
+    ):
         with pytest.raises(CommandError):
             says(*wrong, *where)

@@ -1,6 +1,7 @@
 """`manage.py optout add` and `manage.py optout lift`: targets that want nothing, for whoever hears of it first (a form, a mailbox)."""
 
-from argparse import FileType
+import sys
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -19,8 +20,8 @@ class Command(BaseCommand):
         acts = parser.add_subparsers(dest="act", required=True)
         add = acts.add_parser("add", help="send nothing more to these targets, also in plans that are going out")
         add.add_argument("targets", nargs="*", metavar="TARGET")
-        add.add_argument("--file", type=FileType(encoding="utf-8"), help="more of them, one in each line; - is standard input")
-        lift = acts.add_parser("lift", help="let plans that are decided on from now on reach this target again")
+        add.add_argument("--file", default="", help="more of them, one in each line; - is standard input")
+        lift = acts.add_parser("lift", help="let plans that are proposed from now on reach this target again")
         lift.add_argument("target", metavar="TARGET")
         for one in (add, lift):
             one.add_argument("--workspace", required=True, metavar="SLUG")
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         self.stdout.write(told)
 
     def _add(self, workspace: Workspace, channel: Channel | None, options: dict[str, Any]) -> str:
-        targets = [*options["targets"], *(options["file"] or ())]
+        targets = [*options["targets"], *_lines(options["file"])]
         new = opting_out.opt_out(workspace, targets, by=COMMAND_LINE, reason=options["reason"], channel=channel)
         return f"{new:,} targets opted out; what was not sent to them yet is withheld."
 
@@ -49,7 +50,16 @@ class Command(BaseCommand):
             )
         for one in held:
             opting_out.lift(one, by=COMMAND_LINE, reason=options["reason"])
-        return f"{options['target']} is reached again by plans that are decided on from now on."
+        return f"{options['target']} is reached again by plans that are proposed from now on."
+
+
+def _lines(path: str) -> list[str]:
+    if not path:
+        return []
+    try:
+        return (sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")).splitlines()
+    except (OSError, UnicodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from None
 
 
 def _channel(workspace: Workspace, slug: str) -> Channel | None:
