@@ -24,6 +24,7 @@ from audit import chain
 from audit.chain import Actor
 from effects import failpoints
 from effects.channels import deadline_seconds, setting
+from effects.connections import GONE, Connection, insist
 from effects.content import Content
 from effects.ledger import Claim, Origin
 from effects.sending import Limits, Sending
@@ -99,12 +100,21 @@ async def _turn(chunk_id: int, workplace: Workplace, pen: Pens) -> list[int]:
     turn = {"plan_id": plan_id} | holder
     async with _alive(pen, turn):
         origin = Origin(workspace_id, channel_id, tool, event_id, scope, plan_id, run_id)
-        await _send(workplace, pen, origin, lambda window: _Rows(pen, _Taken(*chunk), turn, window=window))
+        try:
+            await _send(workplace, pen, origin, lambda window: _Rows(pen, _Taken(*chunk), turn, window=window))
+        except GONE:
+            await insist(lambda: pen("reserving"), lambda chunks: _leave(chunks, turn))
+            raise
     chunks = await pen("reserving")
     failpoints.reach("put-back", chunks)
     put_back = await chunks.execute(SQL["put_back"], turn | {"soon": SOON, "seldom": SELDOM})
     failpoints.reach("put-back-done", chunks)
     return [id for id, is_due in await put_back.fetchall() if is_due]
+
+
+async def _leave(chunks: Connection, turn: dict[str, Any]) -> None:
+    """The database went away, and not this process: somebody else may go on at once, and no row is to blame."""
+    await chunks.execute(SQL["leave"], turn)
 
 
 async def _send(workplace: Workplace, pen: Pens, origin: Origin, rows: Callable[[int], "_Rows"]) -> None:
@@ -179,6 +189,8 @@ class _Rows:
         async for position, key, epoch, *content, digest in await pen.execute(SQL["rows"], self._values(after) | {"most": most}):
             self._ahead.append((position, Claim(key, epoch, Content(*content), digest)))
             failpoints.reach("offer", pen, of=content[0])
+        if self._chunk.takes > 1:
+            await pen.execute(SQL["survived"], self._turn | {"chunk_id": self._chunk.id})
         return bool(self._ahead)
 
     def _values(self, after: int) -> dict[str, Any]:

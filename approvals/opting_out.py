@@ -3,11 +3,13 @@
 Workers read opt-outs with the rows they send (`approvals/sql/outlook.sql`), so one takes hold within a second, as a stop does.
 """
 
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Iterable
 from itertools import batched
+from pathlib import Path
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from accounts.errors import LostRace, Refused
@@ -20,9 +22,12 @@ from effects.actors import Human
 from effects.channels import setting
 from effects.keys import UnusableKey, normalize_target
 from effects.models import Channel
+from effects.statements import read_statements
 
 AT_A_TIME = 2_000  # opt-outs in one statement
 NAMED = 100  # targets that one entry in the record names
+
+SQL = read_statements(Path(__file__).parent / "sql" / "opting_out.sql")
 
 
 @transaction.atomic(durable=True)
@@ -31,24 +36,26 @@ def opt_out(
 ) -> int:
     """Send nothing more to these targets, through `channel` or through any. Returns how many had not opted out before.
 
-    Raises Refused, and keeps nothing, when one of them is no target; the message says which.
+    Raises Refused, and keeps nothing, when one of them is no target; the message says in which line. Blank lines are passed over.
     """
     actor = _allowed(by, workspace.pk)
     _needs(reason, "Say why, or how they asked: the reason is shown wherever a row is left out for it.")
-    kinds = _kinds(workspace, channel)
+    if channel and channel.workspace_id != workspace.pk:
+        raise Refused("That channel is another workspace's.")
     typed = ((line, target) for line, target in enumerate(targets, 1) if target.strip())
-    resolved = list(dict.fromkeys(form for line, target in typed for form in _forms(target, kinds, line)))
+    resolved = {_resolved(target, line, channel): None for line, target in typed}
     if not resolved:
         raise Refused("Name at least one target.")
+    _wait(workspace.pk, "writing")
     added: list[str] = []
     for some in batched(resolved, AT_A_TIME):
-        held = set(in_force(workspace.pk).filter(channel=channel, target__in=some).values_list("target", flat=True))
-        new = [target for target in some if target not in held]
+        wanted = {form: forms[0] for forms in some for form in forms}
+        held = set(in_force(workspace.pk).filter(channel=channel, target__in=wanted).values_list("target", flat=True))
+        new = [form for form in wanted if form not in held]
         OptOut.objects.bulk_create(
-            [OptOut(workspace=workspace, channel=channel, target=target, reason=reason, by=actor.name) for target in new],
-            ignore_conflicts=True,  # somebody else was first with the same
+            OptOut(workspace=workspace, channel=channel, target=form, reason=reason, by=actor.name) for form in new
         )
-        added += new
+        added += dict.fromkeys(wanted[form] for form in new)
     if added:
         chain.append(
             "targets opted out", workspace_id=workspace.pk, by=actor, on=("workspace", workspace.pk, workspace.slug), reason=reason,
@@ -62,6 +69,7 @@ def lift(opt_out: OptOut, *, by: Human | Actor, reason: str) -> None:
     """Let plans that are proposed from now on reach this target again. Raises LostRace when it was lifted already."""
     actor = _allowed(by, opt_out.workspace_id)
     _needs(reason, "Say what changed: letting somebody be written to again stands in the record.")
+    _wait(opt_out.workspace_id, "writing", "lifting")
     if in_force(opt_out.workspace_id).filter(pk=opt_out.pk).update(lifted_at=Now(), lifted_by=actor.name) != 1:
         raise LostRace("This opt-out was lifted already.", opt_out)
     chain.append(
@@ -75,29 +83,33 @@ def in_force(workspace_id: int) -> QuerySet[OptOut]:
 
 
 def held(workspace: Workspace, target: str, *, channel: Channel | None = None) -> list[OptOut]:
-    """The opt-outs in force for one target, through `channel` or through any; more than one where channels resolve it differently."""
-    forms = list(_forms(target, _kinds(workspace, channel), 1))
-    return list(in_force(workspace.pk).filter(channel=channel, target__in=forms))
+    """The opt-outs in force for one target, through `channel` or through any; more than one where it may be resolved in several ways."""
+    same = Q(target__in=_resolved(target, 1, channel)) | Q(target__iexact=target.strip())
+    return list(in_force(workspace.pk).filter(same, channel=channel))
 
 
-def _kinds(workspace: Workspace, channel: Channel | None) -> list[str]:
-    """How the targets of rows are resolved, in the channels that this concerns."""
-    channels = [channel] if channel else Channel.objects.filter(workspace=workspace)
-    return sorted({str(setting(one, "target_kind")) for one in channels} or {"auto"})
+def _resolved(typed: str, line: int, channel: Channel | None) -> tuple[str, ...]:
+    """The target as rows of this channel have it, or of any: then in each way, so that a channel that is added later finds its own.
+
+    Refused is what could not be the target of any row: it would withhold nothing, and look as if it did.
+    """
+    text, kind = typed.strip(), str(setting(channel, "target_kind")) if channel else ""
+    if any(unicodedata.category(character) == "Cf" for character in text):
+        raise Refused(f"Line {line} holds a character that cannot be seen; type the target anew. Nothing was kept.")
+    try:
+        if text.lower().startswith("mailto:"):
+            raise UnusableKey(f"{text!r} must be the address alone, without mailto:")
+        if "@" in text and kind != "opaque":  # whoever types an address means one mailbox
+            normalize_target(text, "email")
+        return tuple(dict.fromkeys(normalize_target(text, one) for one in ([kind] if kind else ("auto", "opaque"))))
+    except UnusableKey as error:
+        raise Refused(f"Line {line}: {error}. Nothing was kept.") from None
 
 
-def _forms(typed: str, kinds: list[str], line: int) -> Iterator[str]:
-    """A target as each of these channels resolves it, most often in one way. Refused when it is a target for none of them."""
-    trouble: UnusableKey | None = None
-    usable = False
-    for kind in kinds:
-        try:
-            yield normalize_target(typed, kind)
-            usable = True
-        except UnusableKey as error:
-            trouble = error
-    if trouble and not usable:
-        raise Refused(f"Line {line}: {trouble}. Nothing was kept.")
+def _wait(workspace_id: int, *locks: str) -> None:
+    with connection.cursor() as cursor:
+        for lock in locks:
+            cursor.execute(SQL[lock], {"workspace_id": workspace_id})
 
 
 def _allowed(by: Human | Actor, workspace_id: int) -> Actor:

@@ -146,6 +146,7 @@ def submit(plan: Plan, *, token: Token) -> Plan:
         _retire(Plan.objects.select_for_update().get(pk=current.replaces_id), current, token)
     with connection.cursor() as cursor:
         cursor.execute(SQL["take_epochs"], {"plan_id": current.pk})
+        cursor.execute(SQL["show_opt_outs"], {"workspace_id": current.workspace_id})
     found, digest = checks.run(current), digest_now(current)
     moved = Plan.objects.filter(pk=current.pk, state=PlanState.DRAFT).update(
         state=PlanState.PROPOSED,

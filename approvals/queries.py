@@ -17,7 +17,7 @@ from effects.statements import read_statements
 SQL = read_statements(Path(__file__).parent / "sql" / "rows.sql")
 CHANGES = (Path(__file__).parent / "sql" / "changes.sql").read_text()
 STALLS = (Path(__file__).parent / "sql" / "stalls.sql").read_text()
-PATIENCE = 5.0  # seconds in which a worker takes up what is due, when all is well
+PATIENCE = 15.0  # seconds in which what is due is taken up when all is well; a plan may wait for turns of another first
 MANY = 1_000  # counts on pages stop here
 
 

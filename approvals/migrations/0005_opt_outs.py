@@ -61,6 +61,6 @@ class Migration(migrations.Migration):
             fields=[("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"))],
             options={"db_table": "approvals_outcome", "managed": False},
         ),
-        migrations.RunSQL("DROP VIEW IF EXISTS approvals_outcome, approvals_covered, approvals_outlook", migrations.RunSQL.noop),
-        *(migrations.RunSQL((SQL / name).read_text(), migrations.RunSQL.noop) for name in ("opt_outs.sql", "outlook.sql", "outcomes.sql")),
+        migrations.RunSQL("DROP VIEW IF EXISTS approvals_outcome, approvals_covered, approvals_outlook"),
+        *(migrations.RunSQL((SQL / name).read_text()) for name in ("opt_outs.sql", "outlook.sql", "outcomes.sql")),
     ]

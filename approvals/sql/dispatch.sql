@@ -71,6 +71,13 @@ LIMIT 1
 UPDATE approvals_chunk SET trying = %(position)s, takes = CASE WHEN trying = %(position)s THEN takes ELSE 2 END
 WHERE id = %(chunk_id)s AND leased_by = %(holder)s
 
+-- survived: it was read, and its reader lives: whatever ends us from here on was not this row.
+UPDATE approvals_chunk SET trying = NULL WHERE id = %(chunk_id)s AND leased_by = %(holder)s
+
+-- leave: the chunks of a turn that the database's going away ended. That this holder leaves is no vanishing.
+UPDATE approvals_chunk SET leased_by = '', leased_until = NULL, announced_at = NULL, trying = NULL, takes = greatest(takes - 1, 0)
+WHERE plan_id = %(plan_id)s AND leased_by = %(holder)s
+
 -- put_back: the chunks of a turn are free again, each due when the first of its rows wants to be sent or looked at, and the channel's
 -- rate allows; never, once all are final. A row whose key is held is looked at again soon while a call is out, seldom while a person has it.
 UPDATE approvals_chunk c

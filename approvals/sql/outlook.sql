@@ -8,7 +8,8 @@ SELECT p.id AS plan_id, o.target, o.id AS opt_out_id, o.reason
 FROM approvals_plan p
 JOIN approvals_optout o ON o.workspace_id = p.workspace_id AND (o.channel_id IS NULL OR o.channel_id = p.channel_id)
 WHERE (o.lifted_at IS NULL OR o.lifted_at > p.proposed_at)
-  AND (p.expires_at IS NULL OR o.at < p.expires_at);
+  AND o.at < coalesce(
+      CASE WHEN p.state IN ('rejected', 'changes_requested', 'withdrawn', 'expired') THEN p.decided_at ELSE p.expires_at END, 'infinity');
 
 -- Rows that are left out: by a reviewer, or since their target opted out. (What the ledger tells of a row comes first: approvals_outcome.)
 CREATE VIEW approvals_left_out AS

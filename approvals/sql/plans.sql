@@ -13,6 +13,9 @@ GROUP BY key
 HAVING count(*) > 1
 ORDER BY 2
 
+-- show_opt_outs: nobody lifts an opt-out of this workspace until the plan that is being proposed is there (see opting_out.sql).
+SELECT pg_advisory_xact_lock_shared(hashtext('signoff opt-outs shown'), %(workspace_id)s)
+
 -- take_epochs: each row asks for the highest epoch that a person opened for its key; 0 where nobody did.
 UPDATE approvals_row r
 SET epoch = opened.epoch

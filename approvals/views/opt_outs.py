@@ -82,6 +82,8 @@ def _page(request: Visit, *, form: Form | None = None, lifting: int = 0, said: s
     text, after = request.GET.get("target", "").strip()[:300], cursor_of(request.GET.get("after"))
     rows = OptOut.objects.filter(workspace_id=request.membership.workspace_id).select_related("channel")
     page, stretched = stretch_of(rows, Q(target__icontains=text), after=after) if text else (page_of(rows, after=after), False)
+    if form and lifting and lifting not in [opt_out.pk for opt_out in page.rows]:  # others came before it meanwhile
+        said = " ".join(f"{error}" for errors in form.errors.values() for error in errors)
     fresh = {opt_out.pk: LiftForm(auto_id=f"lift-{opt_out.pk}-%s") for opt_out in page.rows if opt_out.lifted_at is None}
     context = {
         "page": page,

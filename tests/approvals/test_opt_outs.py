@@ -1,7 +1,8 @@
 """Targets that want nothing: withheld in plans to come and in those that go out, counted, and told with the reason."""
 
 import io
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from django.db import connection, connections
 
 from accounts.errors import LostRace, Refused
 from accounts.models import Workspace
-from approvals import opting_out, queries, voting
+from approvals import checks, opting_out, plans, queries, voting
 from approvals.models import OptOut, Plan
+from audit import chain
 from audit.chain import Actor
 from audit.models import Entry
 from effects.models import Channel, Effect
@@ -159,7 +161,7 @@ def test_one_channel_one_workspace(workplace: Workplace) -> None:
 def test_a_target_is_resolved_as_rows_are() -> None:
     world.a_channel(slug="raw", settings={"url": "http://127.0.0.1:9/", "target_kind": "opaque"})
     world.a_channel()
-    assert opt_out("  Customer1@EXAMPLE.com ") == 2, "as the one channel resolves it, and as the other does"
+    assert opt_out("  Customer1@EXAMPLE.com ") == 1, "one target, as the one channel resolves it and as the other does"
     assert agreed(world.a_proposed_plan(1)) == {"excluded": 1}
     raw = world.a_proposed_plan(
         [world.a_row(1, target="Customer1@EXAMPLE.com")], channel=Channel.objects.get(slug="raw"), event_id="raw"
@@ -176,6 +178,76 @@ def test_the_same_target_twice_is_one_opt_out_and_the_record_names_them() -> Non
     lift("ana@example.com")
     assert Entry.objects.get(act="opt-out lifted").object_name == "ana@example.com"
     assert opt_out("ana@example.com") == 1, "and once more"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "ana@example.com, ben@example.com", "ana@example.com; ben@example.com", "Ana <ana@example.com>", "ana@example.com unsubscribed",
+        "mailto:ana@example.com", "ana@example.com\u200b", "\ufeffana@example.com", "ana@@example.com", "@ana",
+    ],
+)  # fmt: skip
+def test_what_could_be_the_target_of_no_row_is_refused(typed: str) -> None:
+    """It would withhold nothing, and look as if it did."""
+    with pytest.raises(Refused, match="Line 1"):
+        opt_out(typed)
+    assert not OptOut.objects.exists()
+
+
+def test_a_channel_that_is_added_later_finds_its_own() -> None:
+    world.a_channel()
+    opt_out("Customer1@EXAMPLE.com", "ACCOUNT-7")
+    raw = world.a_channel(slug="raw", settings={"url": "http://127.0.0.1:9/", "target_kind": "opaque"})
+    rows = [world.a_row(1, target="Customer1@EXAMPLE.com"), world.a_row(2, target="ACCOUNT-7"), world.a_row(3, target="@ana")]
+    opt_out("@ana", channel=raw)
+    assert agreed(world.a_proposed_plan(rows, channel=raw)) == {"excluded": 3}
+
+
+def test_a_lift_waits_for_whoever_is_proposing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the checks called left out stays left out, however the two meet."""
+    opt_out(customer(1))
+    draft = world.a_draft(1)
+    with ThreadPoolExecutor(1) as elsewhere:
+
+        def checks_then_a_lift(plan: Plan) -> list[dict[str, Any]]:
+            found = run(plan)
+            lifts.append(elsewhere.submit(lambda: (lift(customer(1)), connections.close_all())))
+            time.sleep(0.2)
+            return found
+
+        lifts: list[Future[Any]] = []
+        run = checks.run
+        monkeypatch.setattr(checks, "run", checks_then_a_lift)
+        plan = plans.submit(draft, token=draft.token)
+        assert [check["code"] for check in plan.checks] == ["opted_out"]
+        lifts[0].result()
+    assert agreed(world.approved(plan)) == {"excluded": 1}
+
+
+def test_noting_and_lifting_at_once_overlook_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    opt_out(customer(1))
+    with ThreadPoolExecutor(1) as elsewhere:
+        append = chain.append
+        notes: list[Future[Any]] = []
+
+        def then_somebody_notes_it(act: str, **told: Any) -> Entry:
+            if act == "opt-out lifted":
+                notes.append(elsewhere.submit(lambda: (opt_out(customer(1)), connections.close_all())))
+                time.sleep(0.2)
+            return append(act, **told)
+
+        monkeypatch.setattr(chain, "append", then_somebody_notes_it)
+        lift(customer(1))
+        assert notes[0].result()[0] == 1
+    assert OptOut.objects.filter(target=customer(1), lifted_at=None).count() == 1
+
+
+@pytest.mark.parametrize("verb", [voting.reject, voting.request_changes])
+def test_after_a_no_the_sum_stays_as_it_was_told(verb: Any) -> None:
+    plan = world.a_proposed_plan(2)
+    verb(plan, by=world.acting(world.alice()), digest=plan.digest, reason="No.")
+    opt_out(customer(1))
+    assert agreed(plan) == {"waiting": 2}
 
 
 def test_a_bad_line_is_named_and_nothing_is_kept() -> None:
@@ -208,7 +280,7 @@ def says(*words: str, **more: Any) -> str:
 
 def test_the_command_takes_a_file_and_lifts(tmp_path: Any) -> None:
     world.a_channel()
-    (tmp_path / "unsubscribed.txt").write_text("ana@example.com\n\nBen@example.com\n", encoding="utf-8")
+    (tmp_path / "unsubscribed.txt").write_text("ana@example.com\r\n\r\nBen@example.com\r\n", encoding="utf-8-sig")
     where = ("--workspace", "acme", "--reason", "the form on our site")
     assert says("add", "eve@example.com", "--file", str(tmp_path / "unsubscribed.txt"), *where).startswith("3 targets")
     assert says("lift", "BEN@example.com", *where).startswith("BEN@example.com is reached again")

@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from approvals import halting, queries
 from approvals.models import Chunk, Plan
+from effects import holding
+from effects.models import Pause
 from effects.workplace import Workplace
 from tests import world
 from tests.approvals.sends import approved, work
@@ -56,9 +58,17 @@ def test_what_is_paused_or_stopped_waits_for_a_person(plan: Plan) -> None:
     halting.pause(plan, by=alice, reason="Wait.")
     assert queries.stalled([plan]) == {}
     halting.resume(plan, by=alice)
+    Pause.objects.update(lifted_at=timezone.now() - timedelta(seconds=30))
     due_since(plan, 60)
     assert list(queries.stalled([plan])) == [plan.pk]
     halting.stop(plan, by=alice, reason="No more.")
+    assert queries.stalled([plan]) == {}
+
+
+def test_what_was_paused_until_now_has_not_waited_for_anybody(plan: Plan) -> None:
+    dana = world.acting(world.dana())
+    holding.pause_channel(plan.channel, by=dana, reason="Wait.")
+    holding.resume_channel(plan.channel, by=dana, reason="Go on.")
     assert queries.stalled([plan]) == {}
 
 

@@ -1,5 +1,6 @@
 """One run: everything up, plans and faults by the seed, then heal, drain, Dana's rulings, drain, the final read."""
 
+import base64
 import logging
 import os
 import shlex
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # the cast needs Django set up
     from tests.chaos.cast import Tenant
 
 TIMES = {"timeout": "2", "settle_window": "4", "window": "16", "rate": "14"}
+CALLBACK_SECRET = "whsec_" + base64.b64encode(b"a provider's word, in chaos").decode()
 DELAY = 0.2  # seconds that every call takes, so that a kill meets calls under way
 PROCESSES = ("web", "worker", "worker2", "beat")
 PATIENCE = 60.0  # seconds more for the agent to propose what it had no time for
@@ -84,6 +86,7 @@ class Campaign:
         stack.commands["beat2"] = stack.commands["beat"].replace("beat-schedule", "beat-schedule-2")
         stack.commands["sandbox"] = (
             f"python -m config.sandbox --http-port {self.sandbox.http} --smtp-port {self.sandbox.smtp} --journal {journal} --delay {DELAY}"
+            f" --callbacks http://127.0.0.1:{stack.port}/callbacks/acme/{script.TOLD}/ --callback-secret {CALLBACK_SECRET}"
         )
         stack.start("sandbox")
         stack.wait_for("sandbox", f"http://127.0.0.1:{self.sandbox.http}/count")
@@ -101,7 +104,9 @@ class Campaign:
                     tenant.smtp(channel, self.sandbox.smtp_settings, **TIMES)
                 else:
                     settings = self.sandbox.http_settings
-                    tenant.http(channel, settings | {"url": f"{settings['url']}?keys={keys}"}, **TIMES)
+                    secret = CALLBACK_SECRET if (tenant.slug, channel) == ("acme", script.TOLD) else ""
+                    url = f"{settings['url']}?keys={keys}"
+                    tenant.http(channel, settings | {"url": url}, callback_secret=secret, **TIMES)
             tenant.http(script.TOUCHY, self.sandbox.http_settings, **TIMES | {"rate": "0", "window": "64"})
         return tenants
 
@@ -113,6 +118,7 @@ class Campaign:
         """What no log may hold, by kind."""
         secrets = {f"the token of {slug}": tenant.secret for slug, tenant in tenants.items()}
         keys = {f"the setting {name}": self.stack.environment[name] for name in ("SECRET_KEY", "SIGNOFF_ENCRYPTION_KEYS")}
+        keys["the secret of callbacks"] = CALLBACK_SECRET
         return secrets | keys | {"the text of a letter": "your order has left our house", "an address": "@readers.example"}
 
     def _wait(self, until: Callable[[], bool], patience: float) -> None:

@@ -39,14 +39,15 @@ class Tenant:
             workspace=self.workspace, name="agent", owner=people["bob"], digest=digest_of(self.secret), prefix=self.secret[:12]
         )
 
-    def http(self, slug: str, settings: dict[str, str], **more: str) -> Channel:
-        """A channel over HTTP; the journal knows it by `account`."""
+    def http(self, slug: str, settings: dict[str, str], *, callback_secret: str = "", **more: str) -> Channel:
+        """A channel over HTTP; the journal knows it by `account`. With a secret it takes callbacks."""
         url = settings["url"] + ("&" if "?" in settings["url"] else "?") + f"account={self.slug}-{slug}"
-        return self._channel(slug, "http", settings | {"url": url} | more)
+        secrets = {"callback_secret": callback_secret} if callback_secret else {}
+        return self._channel(slug, "http", settings | {"url": url} | more, secrets)
 
     def smtp(self, slug: str, settings: dict[str, str], **more: str) -> Channel:
         """A channel over SMTP; the journal knows it by its sender."""
-        return self._channel(slug, "smtp", settings | {"from": f"{self.slug}-{slug}@sandbox.example"} | more)
+        return self._channel(slug, "smtp", settings | {"from": f"{self.slug}-{slug}@sandbox.example"} | more, {})
 
     def propose(self, targets: Iterable[str], *, channel: str, event: str = "", marks: str = "") -> Plan:
         """A proposed plan of letters, each with a marker that no other letter has; `marks` is where they begin."""
@@ -65,9 +66,9 @@ class Tenant:
         ticked = frozenset(check["code"] for check in plan.checks)
         voting.approve(plan, by=self.alice, digest=plan.digest, ticked=ticked)
 
-    def _channel(self, slug: str, provider: str, settings: dict[str, Any]) -> Channel:
+    def _channel(self, slug: str, provider: str, settings: dict[str, Any], secrets: dict[str, str]) -> Channel:
         self.channels[slug] = channels.add(
-            self.workspace, slug=slug, provider=provider, settings=settings, secrets={}, by=COMMAND
+            self.workspace, slug=slug, provider=provider, settings=settings, secrets=secrets, by=COMMAND
         )
         return self.channels[slug]
 

@@ -18,6 +18,8 @@ def missing(history: History, *, names: Iterable[str], acts: Iterable[str]) -> l
     gaps = [f"the behaviour {name} was never met" for name in sorted(set(names) - met)]
     gaps += [f"the act {act!r} was never done" for act in acts if act not in fired]
     gaps += [f"no row became {state}" for state in STATES if state not in seen]
+    if not any(callback.outcome == "settled" for callback in history.callbacks):
+        gaps.append("no callback settled a row")
     if not withheld(history):
         gaps.append("no opt-out came in time to withhold anything")
     if acts and not late_replies(history):
@@ -55,6 +57,8 @@ def tally(history: History, violations: Iterable[Violation]) -> dict[str, object
         "deliveries": sum(call.filed for call in history.calls),
         "duplicates": sum(violation.invariant == "I1" for violation in violations),
         "unknown and delivered": sum(bool(facts.deliveries(identity)) for identity in unknown),
+        "callbacks": len(history.callbacks),
+        "settled by a callback": sum(callback.outcome == "settled" for callback in history.callbacks),
         "withheld": withheld(history),
         "late replies": late_replies(history),
         "faults": len(history.faults),

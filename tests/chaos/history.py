@@ -138,6 +138,15 @@ class LookUp:
 
 
 @dataclass(frozen=True)
+class Callback:
+    """What a provider told later, and what it came to."""
+
+    effect: int
+    kind: str
+    outcome: str
+
+
+@dataclass(frozen=True)
 class Epoch:
     """One epoch that somebody opened."""
 
@@ -190,6 +199,7 @@ class History:
     pauses: list[Pause] = field(default_factory=list)
     opt_outs: list[OptOut] = field(default_factory=list)
     look_ups: list[LookUp] = field(default_factory=list)
+    callbacks: list[Callback] = field(default_factory=list)
     epochs: list[Epoch] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)

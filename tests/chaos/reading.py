@@ -10,6 +10,7 @@ import psycopg
 from config.sandbox import journal
 from tests.chaos.history import (
     Call,
+    Callback,
     Channel,
     Effect,
     Entry,
@@ -49,6 +50,7 @@ SELECT workspace_id, channel_id, target, extract(epoch FROM at)::float8 FROM app
 LOOK_UPS = """
 SELECT l.effect_id, extract(epoch FROM l.at)::float8, l.answer
 FROM effects_lookup l JOIN effects_effect e ON e.id = l.effect_id WHERE e.workspace_id = ANY(%s)"""
+CALLBACKS = "SELECT effect_id, kind, outcome FROM effects_callback WHERE workspace_id = ANY(%s)"
 EPOCHS = "SELECT key, epoch, extract(epoch FROM opened_at)::float8, opened_by_id FROM effects_epoch WHERE workspace_id = ANY(%s)"
 ENTRIES = "SELECT act, object_kind, object_id, actor_kind FROM audit_entry WHERE workspace_id = ANY(%s)"
 DOUBLE = """
@@ -96,6 +98,7 @@ def history_of(
             pauses=[Pause(*values) for values in ask(PAUSES)],
             opt_outs=[OptOut(*values) for values in ask(OPT_OUTS)],
             look_ups=[LookUp(*values) for values in ask(LOOK_UPS)],
+            callbacks=[Callback(*values) for values in ask(CALLBACKS)],
             epochs=[Epoch(*values) for values in ask(EPOCHS)],
             entries=[Entry(*values) for values in ask(ENTRIES)],
             samples=list(samples),

@@ -158,6 +158,7 @@ def i9(facts: Facts) -> Found:
 def i10(facts: Facts) -> Found:
     """The raw reply is kept before the state that was drawn from it, byte for byte."""
     proven = {look_up.effect for look_up in facts.history.look_ups if look_up.answer == "found"}
+    proven |= {callback.effect for callback in facts.history.callbacks if callback.outcome == "settled"}
     for effect in facts.history.effects:
         moves = facts.moves.get(effect.id, [])
         first = moves[0] if moves else None

@@ -9,7 +9,11 @@ from config.sandbox.behaviours import RESTS, behaviour_of, names
 
 TENANTS = ("acme", "globex", "initech")
 # channel: (its front, what it does with a key seen before)
-CHANNELS = {"http": ("http", "ignored"), "keyed": ("http", "honoured"), "refusing": ("http", "refused"), "mail": ("smtp", "")}
+CHANNELS = {
+    "http": ("http", "ignored"), "keyed": ("http", "honoured"), "refusing": ("http", "refused"), "mail": ("smtp", ""),
+    "told": ("http", "ignored"),
+}  # fmt: skip
+TOLD = "told"  # its provider calls back: what was lost had arrived, what was done came back
 TOUCHY = "touchy"  # takes the targets by which a provider asks for rest, so that they rest no other channel
 LOOK_UPS = ("absent-2", "500-2", "silent-1", "garbage-2", "no-receipt-2", "absent", "500")
 ACTS = {  # the nemesis's: how long each lasts, in seconds
@@ -18,7 +22,10 @@ ACTS = {  # the nemesis's: how long each lasts, in seconds
     "repeat messages": 0.0, "kill provider": 1.0,
 }  # fmt: skip
 AGAIN = re.compile(r"(rcpt|data)-(drop|reset|silent|garbage)|(rcpt|data|dot)-4\d\d")
-LEAVING = 4  # of so many plans one has targets that opt out
+LEAVING, TELLING = (
+    4,
+    3,
+)  # of so many plans one has targets that opt out, and one is followed by a plan of which the provider tells later
 LULL = (0.9, 1.8)  # seconds between two acts
 
 
@@ -70,8 +77,18 @@ def proposals(seed: int) -> Iterator[Proposal]:
         yield proposal
         if lot.random() < 0.2:
             yield Proposal(tenant, channel, proposal.targets, twin=True)
+        if number % TELLING == 0:
+            yield Proposal("acme", TOLD, tuple(_told(number, lot)))
         if number == 6:  # once more, in case the first met a stopped worker
             yield touchy
+
+
+def _told(number: int, lot: random.Random) -> Iterator[str]:
+    """Targets of which the provider tells later, truthfully: what was accepted was delivered, and some of it came back."""
+    accepted = [name for name in _names("http") if name.startswith("accepted-")]
+    for n, name in enumerate(lot.sample(accepted, min(6, len(accepted)))):
+        yield f"{name}.absent+delivered-{number}.{n}@sandbox.example"
+        yield f"reader{number}.{n}+bounced@readers.example"
 
 
 def needed(seed: int) -> int:

@@ -136,6 +136,27 @@ def test_r_01_workers_that_die_of_something_else_condemn_no_row(provider: FakeHt
     assert (counts(plan)["failed"], counts(plan)["done"] + counts(plan)["unknown"]) == (0, 10), "unknown: under way at a kill"
 
 
+def test_r_01_a_row_that_was_read_is_not_to_blame_for_what_comes_after(provider: FakeHttp, journal: Journal) -> None:
+    """Five workers end one after another before the same row is claimed, but after it was read: it goes out all the same."""
+    plan = a_plan(provider, 3, lookup_url="")
+    for _ in range(5):
+        at_work(plan, "reserve:kill", task="recover").end()
+    assert not Effect.objects.exists()
+    at_work(plan, task="recover").end()
+    assert provider.deliveries == {row.target: 1 for row in world.rows_of(plan)}
+    assert broken(facts_of(plan, journal.posts)) == []
+
+
+def test_r_01_a_database_that_goes_away_blames_no_row_and_keeps_no_chunk(provider: FakeHttp, journal: Journal) -> None:
+    """The worker lives, so it leaves its chunk as soon as the database is back, for anybody to go on."""
+    plan = a_plan(provider, 3, lookup_url="")
+    at_work(plan, "reserve:cut").end()
+    assert list(plan.chunks.values_list("takes", "trying", "leased_until", "leased_by")) == [(0, None, None, "")]
+    at_work(plan).end()
+    assert provider.deliveries == {row.target: 1 for row in world.rows_of(plan)}
+    assert broken(facts_of(plan, journal.posts)) == []
+
+
 @pytest.mark.parametrize("point", ["reserved", "calling", "first-byte"])
 def test_a_worker_stopped_for_longer_than_its_claim_lives_does_not_send_when_it_wakes(
     provider: FakeHttp, journal: Journal, point: str

@@ -14,7 +14,7 @@ ADD = "/acme/opt-outs/addition/"
 
 def test_alice_notes_two_and_the_plans_page_tells(alice: Client) -> None:
     plan = world.a_proposed_plan(3)
-    answer = alice.post(ADD, {"targets": "Customer1@example.com\r\n\r\ncustomer2@example.com", "reason": "they wrote to us"})
+    answer = alice.post(ADD, {"targets": " customer1@example.com\r\n\r\ncustomer2@example.com", "reason": "they wrote to us"})
     assert (answer.status_code, answer["Location"]) == (303, "/acme/opt-outs/")
     page = alice.get("/acme/opt-outs/").content.decode()
     assert "2 opted out." in page
@@ -56,6 +56,19 @@ def test_lifting_needs_a_reason_and_happens_once(dana: Client) -> None:
     entry = Entry.objects.get(act="opt-out lifted")
     assert (entry.reason, entry.object_name) == ("She asked for it.", held.target)
     assert "lifted by Dana" in dana.get("/acme/opt-outs/").content.decode()
+
+
+def test_a_refused_lifting_is_told_where_it_was_pressed(dana: Client) -> None:
+    held = world.an_opt_out()
+    for n in range(60):
+        world.an_opt_out(f"later{n}@example.com")
+    lifting = f"/acme/opt-outs/{held.pk}/lifting/"
+    html = dana.post(lifting, {"reason": "  "}).content.decode()
+    assert "This field is required." in html, "its row is on another page: the sentence stands above the list"
+    assert 'href="/acme/opt-outs/?after=' in html, "the pager leads back to the list"
+    html = dana.post(f"{lifting}?target=customer1", {"reason": "  "}).content.decode()
+    assert f'action="{lifting}?target=customer1"' in html
+    assert "This field is required." in html
 
 
 def test_another_workspace_has_its_own(alice: Client, charlie: Client) -> None:

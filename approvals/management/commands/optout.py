@@ -57,7 +57,8 @@ def _lines(path: str) -> list[str]:
     if not path:
         return []
     try:
-        return (sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")).splitlines()
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        return text.removeprefix("\ufeff").splitlines()
     except (OSError, UnicodeError) as error:
         raise CommandError(f"{path} cannot be read: {error}") from None
 
