@@ -38,7 +38,7 @@ SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row w
 ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however many plans and however big
 OF_ONE_PLAN = 8  # of these; as many processes can start on a plan at once
 TURNS = 12  # channels that one process serves at the same time
-VANISHED = 3  # holders of a chunk that may vanish: after the first its rows are read one by one, and the last two were at one row
+VANISHED = 3  # holders of a chunk that may vanish: after the first its rows are read one by one; the last two while one row was read
 POISON = "each worker that read this row ended there, before it could claim it; nothing was sent"
 
 SQL = read_statements(Path(__file__).parent / "sql" / "dispatch.sql")
@@ -150,7 +150,7 @@ class _Rows:
     """The source of one sending: rows that may be sent now, in order, each offered once; chunk after chunk of one plan.
 
     They are read a window at a time, and anew when that is too long ago. Where a holder of the chunk vanished, one by one, with the
-    position committed before: a row at which two more vanish is offered without its content, and withheld.
+    position committed before: a row in the reading of which two more vanish is offered without its content, and withheld.
     """
 
     def __init__(self, pen: Pens, chunk: _Taken, turn: dict[str, Any], *, window: int) -> None:
