@@ -43,8 +43,8 @@ def a_channel_to(relay: FakeRelay, **settings: object) -> Channel:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_each_phase_means_one_state(workplace: Workplace, name: str) -> None:
-    """R-14: before 354 nothing was accepted; after the final dot a missing answer proves nothing."""
+def test_r_14_each_phase_means_one_state(workplace: Workplace, name: str) -> None:
+    """Before 354 nothing was accepted; after the final dot a missing answer proves nothing."""
     behaviour, state, delivered, transient = TABLE[name]
     with FakeRelay() as relay:
         relay.behaviours["ada@example.com"] = behaviour
