@@ -38,7 +38,7 @@ SOON, SELDOM = 3.0, 10.0  # seconds until a chunk is looked at again whose row w
 ANNOUNCED_AT_ONCE = 64  # bounds what the broker holds, however many plans and however big
 OF_ONE_PLAN = 8  # of these; as many processes can start on a plan at once
 TURNS = 12  # channels that one process serves at the same time
-VANISHED = 3  # holders of a chunk that may vanish: after the first its rows are read one by one; the last two while one row was read
+VANISHED = 3  # holders of a chunk that may vanish: after the first, rows are read one by one; the last two while one row was read
 POISON = "each worker that read this row ended there, before it could claim it; nothing was sent"
 
 SQL = read_statements(Path(__file__).parent / "sql" / "dispatch.sql")

@@ -26,7 +26,7 @@ CALLBACK_SECRET = "whsec_" + base64.b64encode(b"a provider's word, in chaos").de
 DELAY = 0.2  # seconds that every call takes, so that a kill meets calls under way
 PROCESSES = ("web", "worker", "worker2", "beat")
 PATIENCE = 60.0  # seconds more for the agent to propose what it had no time for
-DRAIN = 120.0  # seconds in which all must come to an end once nothing is broken any more
+DRAIN = 240.0  # seconds in which all must come to an end once nothing is broken any more; several runs share a machine
 
 
 class Campaign:
