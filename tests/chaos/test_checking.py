@@ -251,6 +251,8 @@ def test_a_killed_worker_may_leave_an_ordinary_row_unknown_but_only_where_someth
     assert {violation.invariant for violation in check(history)} == {"I18"}
     history.faults.append(Fault("kill worker", 100.6, 101.0))
     assert check(history) == []
+    changed(history, "effects", 3, kept=Kept("not sent", b"", 125.0))
+    assert check(history) == [], "the worker was only asleep, and found its claim too old"
 
 
 def test_a_row_of_a_stopped_plan_need_not_come_to_an_end() -> None:
