@@ -1,5 +1,7 @@
 """What people type on the pages of plans."""
 
+from typing import Any
+
 from django import forms
 from django.db.models import QuerySet
 
@@ -25,8 +27,8 @@ class ApprovalForm(forms.Form):
     reason = words("Note (optional)", required=False)
     ticked = forms.TypedMultipleChoiceField(required=False, coerce=str)
 
-    def __init__(self, *args: object, codes: list[str], **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, *args: Any, codes: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         ticked = self.fields["ticked"]
         assert isinstance(ticked, forms.TypedMultipleChoiceField)
         ticked.choices = [(code, code) for code in codes]
@@ -52,8 +54,8 @@ class ExclusionForm(forms.Form):
     positions = forms.TypedMultipleChoiceField(coerce=int, error_messages={"required": "Tick at least one row."})
     reason = words("Why are they left out?")
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         chosen = self.data.getlist("positions") if self.is_bound else []  # type: ignore[attr-defined]
         numbers = [number for number in chosen if number.isascii() and number.isdigit() and len(number) < 10]
         positions = self.fields["positions"]
@@ -92,8 +94,8 @@ class OptOutForm(forms.Form):
     )
     reason = words("Why, or how did they ask?", help_text="Shown wherever a row is left out for it, and kept in the record.")
 
-    def __init__(self, *args: object, channels: QuerySet[Channel], **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, *args: Any, channels: QuerySet[Channel], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         channel = self.fields["channel"]
         assert isinstance(channel, forms.ModelChoiceField)
         channel.queryset = channels

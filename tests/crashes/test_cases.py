@@ -1,7 +1,7 @@
 """Cases that were real faults of real systems doing this job, told with processes of their own. Each test is named after its case."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -18,21 +18,8 @@ from tests.crashes.invariants import broken
 from tests.crashes.story import Journal, an_approved_plan, chunks_of, facts_of
 from tests.fakes import FakeHttp, accepts_slowly
 
-pytestmark = [pytest.mark.crashes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.crashes, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("committed")]
 QUICK = {"timeout": 0.8, "settle_window": 0.0, "window": 4}
-
-
-@pytest.fixture
-def provider(committed: None) -> Iterator[FakeHttp]:
-    with FakeHttp() as http:
-        yield http
-
-
-@pytest.fixture
-def journal(provider: FakeHttp) -> Iterator[Journal]:
-    book = Journal(provider)
-    yield book
-    book.close()
 
 
 def a_plan(provider: FakeHttp, rows: int, **settings: object) -> Plan:

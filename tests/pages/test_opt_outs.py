@@ -42,7 +42,7 @@ def test_what_was_typed_comes_back_with_the_line_that_is_wrong(alice: Client) ->
 def test_one_channel_alone(alice: Client) -> None:
     world.a_channel(slug="letters")
     assert alice.post(ADD, {"targets": "ana@example.com", "channel": "letters", "reason": "no letters"}).status_code == 303
-    assert OptOut.objects.get().channel.slug == "letters"  # type: ignore[union-attr]
+    assert OptOut.objects.filter(channel__slug="letters").count() == 1
 
 
 def test_lifting_needs_a_reason_and_happens_once(dana: Client) -> None:
